@@ -1,0 +1,86 @@
+"""The part of the build that pyproject.toml cannot say: each kernel has the compiler flags of its own instruction set.
+
+The flags follow the target, never the processor of the machine that builds. OpenMP is asked for with POSENC_OPENMP:
+1 (needed), 0 (left out) or auto (used if a probe compiles and links; the default; on macOS left out).
+"""
+
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
+
+KERNEL = "src/posenc/kernel"
+TARGET_IS_X86_64 = sysconfig.get_platform().endswith(("x86_64", "amd64"))
+# no AVX-512 on macOS: its machines with it are few, and clang there needs the flag per deployment target
+X86_KERNELS = ["avx2", "avx512"]
+
+GNU_FLAGS = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+GNU_ISA = {
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
+}
+MSVC_FLAGS = ["/std:c11", "/O2", "/fp:precise"]
+MSVC_ISA = {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}
+
+OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
+
+
+class BuildKernels(build_ext):
+    def build_extension(self, ext):
+        msvc = self.compiler.compiler_type == "msvc"
+        flags = MSVC_FLAGS if msvc else GNU_FLAGS
+        isa_flags = MSVC_ISA if msvc else GNU_ISA
+        for isa in X86_KERNELS if TARGET_IS_X86_64 else []:
+            ext.extra_objects += self.compiler.compile(
+                [f"{KERNEL}/kernel_{isa}.c"], output_dir=self.build_temp, extra_postargs=flags + isa_flags[isa]
+            )
+        openmp_compile, openmp_link = self.openmp_flags(msvc)
+        ext.extra_compile_args = flags + openmp_compile
+        ext.extra_link_args = openmp_link
+        super().build_extension(ext)
+
+    def openmp_flags(self, msvc):
+        wish = os.environ.get("POSENC_OPENMP", "auto")
+        if wish not in ("auto", "0", "1"):
+            raise SystemExit(f"POSENC_OPENMP is {wish!r}; it must be auto, 0 or 1")
+        if wish == "0" or (wish == "auto" and sys.platform == "darwin"):
+            return [], []
+        flags = (["/openmp"], []) if msvc else (["-fopenmp"], ["-fopenmp"])
+        if self.links(OPENMP_PROBE, *flags):
+            return flags
+        if wish == "1":
+            raise SystemExit("POSENC_OPENMP=1, but a program with OpenMP does not compile and link here")
+        return [], []
+
+    def links(self, program, compile_flags, link_flags):
+        folder = tempfile.mkdtemp()
+        try:
+            source = Path(folder, "probe.c")
+            source.write_text(program)
+            objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=compile_flags)
+            self.compiler.link_executable(objects, "probe", output_dir=folder, extra_postargs=link_flags)
+        except (CompileError, LinkError):
+            return False
+        finally:
+            shutil.rmtree(folder)
+        return True
+
+
+core = Extension(
+    "posenc._core",
+    sources=["src/posenc/_core.pyx", f"{KERNEL}/dispatch.c", f"{KERNEL}/geometric.c", f"{KERNEL}/kernel_baseline.c"],
+    depends=[str(path) for path in Path(KERNEL).glob("*.[ch]")],
+    include_dirs=[KERNEL],
+)
+
+setup(
+    ext_modules=cythonize([core], build_dir="build/cython", compiler_directives={"language_level": 3}),
+    cmdclass={"build_ext": BuildKernels},
+)

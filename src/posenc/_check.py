@@ -1,0 +1,62 @@
+"""Arguments at the door: each function returns the value in its plain type, or names the parameter in its error."""
+
+import math
+import operator
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, SupportsFloat, SupportsIndex, cast
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+def integer(name: str, value: Any, *, least: int = INT64_MIN, most: int = INT64_MAX) -> int:
+    """An int in [least, most]; anything with ``__index__`` will do, but a bool."""
+    if type(value) is not int:
+        kind = type(value)
+        if isinstance(value, bool) or kind.__name__ in ("bool", "bool_") or not hasattr(kind, "__index__"):
+            raise TypeError(f"{name} must be an integer, not {kind.__name__} {value!r}")
+        try:
+            value = operator.index(cast(SupportsIndex, value))
+        except TypeError:
+            raise TypeError(f"{name} must be an integer, not {kind.__name__} {value!r}") from None
+    if not least <= value <= most:
+        if value < least:
+            limit = f"at least {least}" if least != INT64_MIN else "an int64"
+        else:
+            limit = f"at most {most}" if most != INT64_MAX else "an int64"
+        raise ValueError(f"{name} is {value}; it must be {limit}")
+    return cast(int, value)
+
+
+def real(name: str, value: Any) -> float:
+    """A finite float, exactly the value given; Python's and NumPy's reals, but no bool."""
+    kind = type(value)
+    if kind is not float:
+        if isinstance(value, bool) or not isinstance(value, Real) or kind.__name__ in ("bool_", "longdouble"):
+            raise TypeError(f"{name} must be a real number, not {kind.__name__} {value!r}")
+        try:
+            converted = float(cast(SupportsFloat, value))
+        except OverflowError:
+            raise ValueError(f"{name} is {value!r}; it must be a number that float64 holds") from None
+        if converted != value and value == value:  # noqa: PLR0124
+            raise ValueError(f"{name} is {value!r}; it must be a number that float64 holds exactly")
+        value = converted
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}; it must be finite")
+    return cast(float, value)
+
+
+def choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """One of the strings."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, one of {', '.join(map(repr, choices))}, not {type(value).__name__} {value!r}")
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """A bool, Python's or NumPy's."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{name} must be a bool, not {type(value).__name__} {value!r}")
+    return bool(value)

@@ -1,0 +1,233 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, embedsignature=False
+# cython: freethreading_compatible=True
+"""The gate between Python and the C kernels: buffers in, the GIL released, the one parallel loop.
+
+Everything here trusts its caller, ``_encoding``, to have checked sizes, types and the domain.
+"""
+
+from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cython.parallel cimport prange
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #ifdef _OPENMP
+    #include <omp.h>
+    #else
+    #define omp_get_max_threads() 1
+    #define omp_in_parallel() 0
+    #define _OPENMP 0
+    #endif
+    """
+    const int _OPENMP
+    int omp_get_max_threads() nogil
+    int omp_in_parallel() nogil
+
+cdef extern from "kernel.h" nogil:
+    const int POSENC_FLOAT32
+    const int POSENC_FLOAT64
+    const double POSENC_DOUBLE_BOUND
+    const double POSENC_DOUBLE_DOUBLE_BOUND
+
+    ctypedef struct posenc_waves:
+        Py_ssize_t n
+        const double *turns
+
+    ctypedef struct posenc_job:
+        posenc_waves waves
+        Py_ssize_t dim
+        Py_ssize_t columns
+        int interleaved
+        int cos_first
+        double amplitude
+        double scale
+        int64_t start
+        Py_ssize_t length
+        int dtype
+        char *out
+        Py_ssize_t row_stride
+        int stream
+        const double *rotations
+        double fast_bound
+        double accurate_bound
+
+    ctypedef struct posenc_kernel:
+        const char *name
+
+    const posenc_kernel *posenc_kernels[]
+    const int posenc_kernel_count
+    int posenc_kernel_runs(int i)
+    Py_ssize_t posenc_items(const posenc_job *job)
+    Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved)
+    Py_ssize_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
+    void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations)
+    void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
+                          Py_ssize_t n, double *series)
+    void posenc_watch_forks()
+    int posenc_is_forked()
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+cdef dict _runnable():
+    return {posenc_kernels[i].name.decode(): i for i in range(posenc_kernel_count) if posenc_kernel_runs(i)}
+
+cdef dict _kernels = _runnable()
+cdef const posenc_kernel *_kernel = NULL
+
+KERNELS = tuple(_kernels)  # the names of those that run here, slowest first
+DOUBLE_BOUND = POSENC_DOUBLE_BOUND
+DOUBLE_DOUBLE_BOUND = POSENC_DOUBLE_DOUBLE_BOUND
+OPENMP = _OPENMP  # the version's date, 0 without
+
+
+def use_kernel(str name):
+    """Make ``name``, one of KERNELS, the kernel of all later calls."""
+    global _kernel
+    _kernel = posenc_kernels[<int>_kernels[name]]
+
+
+def kernel():
+    """The name of the kernel in use."""
+    return _kernel.name.decode()
+
+
+use_kernel(KERNELS[len(KERNELS) - 1])
+
+
+# ---- frequencies -----------------------------------------------------------------------------------------------------
+
+def geometric(bytes first, int first_exponent, bytes ratio, int ratio_exponent, double[:, ::1] series):
+    """Write first * ratio**k into the three rows of ``series``; see posenc_geometric for the numbers' form."""
+    cdef uint32_t first_limbs[8], ratio_limbs[8]
+    if len(first) != 32 or len(ratio) != 32:
+        raise ValueError("mantissas are 32 bytes")
+    memcpy(first_limbs, <const char *>first, 32)
+    memcpy(ratio_limbs, <const char *>ratio, 32)
+    if series.shape[1]:
+        with nogil:
+            posenc_geometric(first_limbs, first_exponent, ratio_limbs, ratio_exponent, series.shape[1], &series[0, 0])
+
+
+cdef class Waves:
+    """Frequencies in turns per position, each an unevaluated sum of three doubles: a private copy of ``series``, (3, n)."""
+
+    cdef posenc_waves waves
+    cdef readonly Py_ssize_t nbytes
+
+    def __cinit__(self, const double[:, ::1] series):
+        cdef Py_ssize_t n = series.shape[1]
+        self.nbytes = 3 * n * sizeof(double)
+        cdef double *turns = <double *>PyMem_RawMalloc(self.nbytes)
+        if turns == NULL:
+            raise MemoryError
+        self.waves.n = n
+        self.waves.turns = turns
+        if n:
+            memcpy(turns, &series[0, 0], self.nbytes)
+
+    def __dealloc__(self):
+        PyMem_RawFree(<void *>self.waves.turns)
+
+
+def rotations_nbytes(Py_ssize_t n, bint interleaved):
+    """What Rotations of n frequencies would take."""
+    return posenc_rotations_size(n, interleaved) * sizeof(double)
+
+
+cdef class Rotations:
+    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout."""
+
+    cdef double *rotations
+    cdef void *memory
+    cdef readonly Py_ssize_t nbytes
+
+    def __cinit__(self, Waves waves, bint interleaved):
+        self.nbytes = rotations_nbytes(waves.waves.n, interleaved)
+        self.memory = PyMem_RawMalloc(self.nbytes + 64)
+        if self.memory == NULL:
+            raise MemoryError
+        self.rotations = <double *>((<size_t>self.memory + 63) & ~<size_t>63)
+        with nogil:
+            posenc_rotations(_kernel, &waves.waves, interleaved, self.rotations)
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.memory)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+def fill(out, int64_t start, Waves waves, Rotations rotations, bint interleaved, bint cos_first, Py_ssize_t columns,
+         double amplitude, double scale, int threads, bint stream, double fast_bound=0.0, double accurate_bound=0.0):
+    """Write the table of ``out``'s shape and dtype (float32 or float64, rows contiguous) from position ``start``.
+
+    Returns how many entries are left NaN, for the caller to settle. With threads > 1 the caller has asked
+    ``may_go_parallel``. Bounds other than 0 replace the proven ones.
+    """
+    cdef posenc_job job
+    cdef Py_buffer view
+    cdef Py_ssize_t items, i, unresolved = 0, failed = 0, result
+    cdef const posenc_kernel *chosen = _kernel
+    job.waves = waves.waves
+    job.columns = columns
+    job.interleaved = interleaved
+    job.cos_first = cos_first
+    job.amplitude = amplitude
+    job.scale = scale
+    job.start = start
+    job.stream = stream
+    job.rotations = NULL if rotations is None else rotations.rotations
+    job.accurate_bound = accurate_bound or POSENC_DOUBLE_DOUBLE_BOUND
+    PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE)
+    try:
+        job.length = view.shape[0]
+        job.dim = view.shape[1]
+        job.dtype = POSENC_FLOAT32 if view.itemsize == 4 else POSENC_FLOAT64
+        if scale != 1.0:
+            job.fast_bound = INFINITY
+        elif fast_bound:
+            job.fast_bound = fast_bound
+        else:
+            job.fast_bound = POSENC_DOUBLE_BOUND if view.itemsize == 4 else POSENC_DOUBLE_DOUBLE_BOUND
+        job.out = <char *>view.buf
+        job.row_stride = view.strides[0]
+        with nogil:
+            items = posenc_items(&job)
+            if threads > 1:
+                for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
+                    result = posenc_fill(chosen, &job, i)
+                    unresolved += result
+                    failed += result < 0
+            else:
+                for i in range(items):
+                    result = posenc_fill(chosen, &job, i)
+                    unresolved += result
+                    failed += result < 0
+    finally:
+        PyBuffer_Release(&view)
+    if failed:
+        raise MemoryError("no memory for the rotations of a tile")
+    return unresolved
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+
+posenc_watch_forks()
+
+
+def openmp_threads():
+    """OpenMP's own number of threads now: OMP_NUM_THREADS, or the processors, or what threadpoolctl has set."""
+    return omp_get_max_threads()
+
+
+def may_go_parallel():
+    """False in a forked child, where OpenMP's threads are gone, and inside another parallel region."""
+    return _OPENMP != 0 and not posenc_is_forked() and not omp_in_parallel()
+
+
+def is_forked():
+    """Whether this process was forked after posenc was imported."""
+    return bool(posenc_is_forked())

@@ -1,0 +1,534 @@
+"""`Encoding`, and the functions that make one from their keywords: check once, allocate or take ``out``, call the core."""
+
+import math
+import sys
+from functools import lru_cache, partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from posenc import _check, _exact, _threads
+from posenc._cache import Cache
+from posenc._load import core
+from posenc.frequencies import Frequencies, positive_base
+
+Layout = Literal["interleaved", "concatenated"]
+Odd = Literal["truncate", "zero", "error"]
+
+_LAYOUTS = ("interleaved", "concatenated")
+_ODD = ("truncate", "zero", "error")
+
+
+class _Format(NamedTuple):
+    precision: int  # bits of the significand
+    smallest: int  # exponent of the smallest subnormal
+    overflow: float  # first magnitude that rounds to infinity
+    integer: type[np.unsignedinteger[Any]]  # of the same width
+
+
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_FORMATS = {
+    _FLOAT32: _Format(24, -149, 2.0**128 - 2.0**103, np.uint32),
+    _FLOAT64: _Format(53, -1074, math.inf, np.uint64),
+}
+_SUPPORTED = " or ".join(map(str, _FORMATS))
+
+_CACHE = Cache(32 << 20)  # frequencies and rotations
+_ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
+_STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
+_ALIGN_FROM = 64 << 10  # bytes of output that repay an aligned array
+_EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
+_LOG2_LARGEST_ANGLE = 64
+_SETTLE_BYTES = 16 << 20  # of output searched at once
+
+
+class Encoding:
+    """A sinusoidal positional encoding: frequencies, and where their sines and cosines stand in a row.
+
+    Entry ``amplitude * sin(p * w_k)`` or ``amplitude * cos(p * w_k)`` of position ``p``, correctly rounded. Immutable.
+
+    Parameters
+    ----------
+    dim : int
+        Width of a row, at least 1.
+    base : float, default 10000.0
+        The frequencies are ``base**(-2 k / dim)`` radians per position, as in the paper. Positive; its exact binary value.
+    frequencies : Frequencies, optional
+        Other frequencies, from a rule of `posenc.frequencies`, in place of ``base``. As many as pairs in a row.
+    layout : {"interleaved", "concatenated"}, default "interleaved"
+        s0 c0 s1 c1 ..., or all sines, then all cosines.
+    cos_first : bool, default False
+        Put each cosine where its sine would stand, and the other way round.
+    odd : {"truncate", "zero", "error"}, default "truncate"
+        What an odd ``dim`` means: a row of dim + 1 without its last column; a row of dim - 1 and a column of zeros; ValueError.
+    amplitude : float, default 1.0
+        Finite, not 0; its exact binary value.
+    first : int, default 0
+        Position of a table's first row.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type, or ``base`` and ``frequencies`` are both given.
+    ValueError
+        If an argument's value is not as above.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.5. https://arxiv.org/abs/1706.03762
+
+    Examples
+    --------
+    >>> import posenc
+    >>> e = posenc.Encoding(4, base=100.0, layout="concatenated")
+    >>> e.table(2)
+    array([[0.        , 0.        , 1.        , 1.        ],
+           [0.84147096, 0.09983342, 0.5403023 , 0.9950042 ]], dtype=float32)
+    """
+
+    __slots__ = (
+        "_amplitude",
+        "_columns",
+        "_cos_first",
+        "_dim",
+        "_first",
+        "_frequencies",
+        "_interleaved",
+        "_log2_largest",
+        "_odd",
+        "_rule",
+        "_scaled_amplitude",
+    )
+    _dim: int
+    _columns: int  # that carry a sine or cosine
+    _rule: float | None
+    _frequencies: Frequencies
+    _interleaved: bool
+    _cos_first: bool
+    _odd: Odd
+    _amplitude: float
+    _scaled_amplitude: tuple[float, float]  # their product is the amplitude
+    _first: int
+    _log2_largest: float
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        base: float | None = None,
+        frequencies: Frequencies | None = None,
+        layout: Layout = "interleaved",
+        cos_first: bool = False,
+        odd: Odd = "truncate",
+        amplitude: float = 1.0,
+        first: int = 0,
+    ) -> None:
+        dim = _check.integer("dim", dim, least=1, most=sys.maxsize)
+        interleaved = _check.choice("layout", layout, _LAYOUTS) == "interleaved"
+        odd_name = _check.choice("odd", odd, _ODD)
+        if dim % 2 and odd_name == "error":
+            raise ValueError(f"dim is {dim}; with odd='error' it must be even")
+        pairs = (dim + 1) // 2 if odd_name == "truncate" else dim // 2
+        amplitude = _check.real("amplitude", amplitude)
+        if amplitude == 0.0:
+            raise ValueError("amplitude is 0.0; it must not be 0")
+        if frequencies is None:
+            rule = 10000.0 if base is None else positive_base(base)
+            frequencies = Frequencies(pairs, rule, 2, dim, f"paper({dim}, base={rule!r})")
+        else:
+            if base is not None:
+                raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")
+            if not isinstance(frequencies, Frequencies):
+                raise TypeError(
+                    f"frequencies must be made by a rule of posenc.frequencies, not {type(frequencies).__name__} {frequencies!r}"
+                )
+            if len(frequencies) != pairs:
+                raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
+            rule = None
+        fields: dict[str, Any] = {
+            "_dim": dim,
+            "_columns": dim - 1 if dim % 2 and odd_name == "zero" else dim,
+            "_rule": rule,
+            "_frequencies": frequencies,
+            "_interleaved": interleaved,
+            "_cos_first": _check.flag("cos_first", cos_first),
+            "_odd": odd_name,
+            "_amplitude": amplitude,
+            "_scaled_amplitude": _scaled(amplitude),
+            "_first": _check.integer("first", first),
+            "_log2_largest": frequencies.log2_largest,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    # ---- a value -----------------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"an Encoding is immutable; replace({name}=...) makes another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("an Encoding is immutable")
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "dim": self._dim,
+            **({"frequencies": self._frequencies} if self._rule is None else {"base": self._rule}),
+            "layout": self.layout,
+            "cos_first": self._cos_first,
+            "odd": self._odd,
+            "amplitude": self._amplitude,
+            "first": self._first,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return self._parameters() == other._parameters() if isinstance(other, Encoding) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._parameters().items()))
+
+    def __repr__(self) -> str:
+        dim, *rest = self._parameters().items()
+        return f"Encoding({', '.join([str(dim[1]), *(f'{name}={value!r}' for name, value in rest)])})"
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return _rebuilt, (self._parameters(),)
+
+    def replace(self, **changes: Any) -> "Encoding":
+        """Another encoding with some parameters changed.
+
+        Parameters
+        ----------
+        **changes
+            Parameters of `Encoding`. ``base`` takes the place of ``frequencies``, and the other way round.
+
+        Returns
+        -------
+        Encoding
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `Encoding` does.
+
+        Examples
+        --------
+        >>> import posenc
+        >>> posenc.Encoding(4).replace(amplitude=2.0).table(1)
+        array([[0., 2., 0., 2.]], dtype=float32)
+        """
+        parameters = self._parameters()
+        if "base" in changes or "frequencies" in changes:
+            parameters.pop("base", None)
+            parameters.pop("frequencies", None)
+        return Encoding(**parameters | changes)
+
+    @property
+    def dim(self) -> int:
+        """Width of a row."""
+        return self._dim
+
+    @property
+    def layout(self) -> Layout:
+        """ "interleaved" or "concatenated"."""
+        return "interleaved" if self._interleaved else "concatenated"
+
+    @property
+    def cos_first(self) -> bool:
+        """Whether cosines stand where sines would."""
+        return self._cos_first
+
+    @property
+    def odd(self) -> Odd:
+        """What an odd width means: "truncate", "zero" or "error"."""
+        return self._odd
+
+    @property
+    def amplitude(self) -> float:
+        """What sines and cosines are multiplied by."""
+        return self._amplitude
+
+    @property
+    def first(self) -> int:
+        """Position of a table's first row."""
+        return self._first
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Radians per position, float64, one for each pair, shape (pairs,): the doubles nearest to the exact ones."""
+        return self._frequencies.values
+
+    @property
+    def wavelengths(self) -> NDArray[np.float64]:
+        """Positions per turn, 2 pi / frequency, float64, shape (pairs,): the doubles nearest to the exact ones."""
+        return self._frequencies.wavelengths
+
+    # ---- tables ------------------------------------------------------------------------------------------------------
+
+    def table(
+        self,
+        length: int,
+        *,
+        start: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """The encodings of ``length`` consecutive positions, each entry correctly rounded.
+
+        Parameters
+        ----------
+        length : int
+            Rows, at least 0.
+        start : int, optional
+            Position of the first row, by default `first`. The last one too must be an int64.
+        dtype : {"float32", "float64"}, optional
+            By default that of ``out``, else float32.
+        out : ndarray, shape (length, dim), optional
+            Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+        threads : int, optional
+            At most this many threads; small tables are written by one. By default see `posenc.set_threads`.
+
+        Returns
+        -------
+        ndarray, shape (length, dim)
+            ``out``, or a new array.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of the wrong type or ``out`` of another dtype.
+        ValueError
+            If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency exceeds 2**64.
+        MemoryError
+            If the table does not fit in memory.
+
+        Examples
+        --------
+        >>> import posenc
+        >>> posenc.Encoding(4).table(2, start=1)
+        array([[ 0.84147096,  0.5403023 ,  0.00999983,  0.99995   ],
+               [ 0.9092974 , -0.41614684,  0.01999867,  0.9998    ]],
+              dtype=float32)
+        """
+        length = _check.integer("length", length, least=0, most=sys.maxsize)
+        start = self._first if start is None else _check.integer("start", start)
+        if start + length - 1 > _check.INT64_MAX:
+            raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
+        if threads is not None:
+            threads = _threads.checked("threads", threads)
+        kind = _checked_dtype(dtype, out)
+        self._check_domain(start, length, kind)
+        shape = (length, self._dim)
+        if out is None:
+            out = _fresh(shape, kind)
+        else:
+            _check_out(out, shape)
+        if length:
+            self._write(out, start, threads)
+        return out
+
+    def _check_domain(self, start: int, length: int, kind: np.dtype[Any]) -> None:
+        if abs(self._amplitude) >= _FORMATS[kind].overflow:
+            raise ValueError(f"amplitude is {self._amplitude!r}; it overflows {kind}")
+        if self._log2_largest > 1.0 and length:
+            farthest = max(abs(start), abs(start + length - 1), 1)
+            if math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
+                raise ValueError(
+                    f"start is {start} and length {length}, and the largest frequency 2**{self._log2_largest:.1f}; "
+                    f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
+                )
+
+    def _write(
+        self, out: NDArray[Any], start: int, threads: int | None, *, fast_bound: float = 0.0, accurate_bound: float = 0.0
+    ) -> None:
+        """Fill ``out``, which is known to be right. Bounds other than 0 take the place of the proven ones, for tests."""
+        frequencies, interleaved, nbytes = self._frequencies, self._interleaved, out.nbytes
+        waves = _CACHE.get(frequencies, frequencies.waves)
+        rotations = None
+        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), interleaved) <= _CACHE.limit:
+            rotations = _CACHE.get((frequencies, interleaved), lambda: core.Rotations(waves, interleaved))
+        unresolved = core.fill(
+            out,
+            start,
+            waves,
+            rotations,
+            interleaved,
+            self._cos_first,
+            self._columns,
+            *self._scaled_amplitude,
+            _threads.for_work(threads, nbytes),
+            nbytes >= _STREAM_FROM,
+            fast_bound,
+            accurate_bound,
+        )
+        if unresolved:
+            self._settle(out, start)
+
+    def _settle(self, out: NDArray[Any], start: int) -> None:
+        """Put exact arithmetic's answer where the core left NaN, the mark of what it could not prove."""
+        form = _FORMATS[out.dtype]
+        bits = out.view(form.integer)
+        step = max(1, _SETTLE_BYTES // (out.itemsize * self._dim))
+        for begin in range(0, len(out), step):
+            for row, column in zip(*np.nonzero(np.isnan(out[begin : begin + step])), strict=True):
+                k, is_cosine = self._at(int(column))
+                negative, magnitude = _exact.entry_bits(
+                    partial(self._frequencies.turns, k),
+                    start + begin + int(row),
+                    is_cosine,
+                    self._amplitude,
+                    form.precision,
+                    form.smallest,
+                )
+                bits[begin + row, column] = magnitude | negative << 8 * out.itemsize - 1
+
+    def _at(self, column: int) -> tuple[int, bool]:
+        """The frequency that stands in a column, and whether as its cosine."""
+        if self._interleaved:
+            k, second = divmod(column, 2)
+        else:
+            second, k = divmod(column, len(self._frequencies))
+        return k, bool(second) != self._cos_first
+
+
+def _scaled(amplitude: float) -> tuple[float, float]:
+    """The amplitude as a factor and a power of two that is 1 unless it is extreme."""
+    if 1.0 / _EXTREME <= abs(amplitude) <= _EXTREME:
+        return amplitude, 1.0
+    mantissa, exponent = math.frexp(amplitude)
+    return 2.0 * mantissa, math.ldexp(1.0, exponent - 1)
+
+
+def _rebuilt(parameters: dict[str, Any]) -> Encoding:
+    return Encoding(**parameters)
+
+
+def _checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
+    """The dtype of the result, from ``dtype`` and ``out``, which must agree."""
+    if out is not None:
+        if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+        if out.dtype not in _FORMATS:
+            raise TypeError(f"out has dtype {out.dtype}; it must be {_SUPPORTED} in native byte order")
+    if dtype is None:
+        return _FLOAT32 if out is None else out.dtype
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"dtype is {dtype!r}; it must be {_SUPPORTED}") from None
+    if kind not in _FORMATS:
+        raise TypeError(f"dtype is {dtype!r}; it must be {_SUPPORTED} in native byte order")
+    if out is not None and out.dtype != kind:
+        raise TypeError(f"dtype is {kind} and out has dtype {out.dtype}; they must agree")
+    return kind
+
+
+def _check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
+    if out.shape != shape:
+        raise ValueError(f"out has shape {out.shape}; it must be {shape}")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only; it must be writeable")
+    if not out.flags.aligned:
+        raise ValueError("out is not aligned to its elements; it must be")
+    rows, row = out.strides[0], shape[1] * out.itemsize
+    if out.size and shape[1] > 1 and out.strides[1] != out.itemsize:
+        raise ValueError(f"out has strides {out.strides}; its last axis must be contiguous, {out.itemsize} bytes a step")
+    if shape[0] > 1 and abs(rows) < row:
+        raise ValueError(f"out has strides {out.strides}; its rows overlap, they must be at least {row} bytes apart")
+
+
+def _fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
+    """An uninitialised array, aligned to cache lines where that pays."""
+    nbytes = shape[0] * shape[1] * kind.itemsize
+    if nbytes < _ALIGN_FROM:
+        return np.empty(shape, kind)
+    if nbytes > sys.maxsize - 64:
+        raise MemoryError(f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes")
+    memory = np.empty(nbytes + 64, np.uint8)
+    offset = -memory.__array_interface__["data"][0] % 64
+    return np.ndarray(shape, kind, memory, offset)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _cached(dim: int, **encoding: Any) -> Encoding:
+    return Encoding(dim, **encoding)
+
+
+def _encoding(dim: int, encoding: dict[str, Any]) -> Encoding:
+    """The Encoding of a module-level function's keywords."""
+    try:
+        return _cached(dim, **encoding)
+    except TypeError:  # also for what cannot be hashed; the constructor says which argument is wrong
+        return Encoding(dim, **encoding)
+
+
+def table(
+    length: int,
+    dim: int,
+    *,
+    start: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+    **encoding: Any,
+) -> NDArray[Any]:
+    """The sinusoidal encodings of ``length`` consecutive positions, each entry correctly rounded.
+
+    PE(p, 2k) = sin(p / 10000**(2k / dim)), PE(p, 2k + 1) = cos(p / 10000**(2k / dim)), or another `Encoding`.
+
+    Parameters
+    ----------
+    length : int
+        Rows, at least 0.
+    dim : int
+        Width of a row, at least 1.
+    start : int, optional
+        Position of the first row, by default the encoding's first position, 0. The last one too must be an int64.
+    dtype : {"float32", "float64"}, optional
+        By default that of ``out``, else float32.
+    out : ndarray, shape (length, dim), optional
+        Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+    threads : int, optional
+        At most this many threads; small tables are written by one. By default see `posenc.set_threads`.
+    **encoding
+        Keywords of `Encoding`: base, frequencies, layout, cos_first, odd, amplitude, first.
+
+    Returns
+    -------
+    ndarray, shape (length, dim)
+        ``out``, or a new array.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type or ``out`` of another dtype.
+    ValueError
+        If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency exceeds 2**64.
+    MemoryError
+        If the table does not fit in memory.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.5. https://arxiv.org/abs/1706.03762
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.table(2, 4)
+    array([[0.        , 1.        , 0.        , 1.        ],
+           [0.84147096, 0.5403023 , 0.00999983, 0.99995   ]], dtype=float32)
+    """
+    return _encoding(dim, encoding).table(length, start=start, dtype=dtype, out=out, threads=threads)
+
+
+def clear_cache() -> None:
+    """Forget the frequencies, rotations and encodings that are kept for later calls (at most 32 MiB).
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.clear_cache()
+    """
+    _CACHE.clear()
+    _cached.cache_clear()

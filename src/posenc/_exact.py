@@ -1,0 +1,159 @@
+"""Real numbers as Python integers: what the frequencies are made from, and the last word on a rounding.
+
+A number x is held as the integer nearest x * 2**bits, near enough: each function says how far off it may be, in units of
+2**-bits. Python's integers know no rounding mode and no context that a caller could have changed.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+_STEP = 512  # constants are computed to multiples of this many bits, and cut to what is asked
+
+
+def _arctan_inverse(n: int, bits: int, sign: int) -> int:
+    """arctan(1/n) for sign = -1, arctanh(1/n) for sign = 1."""
+    power = (1 << bits) // n
+    total, k, term_sign = power, 1, sign
+    while power:
+        power //= n * n
+        k += 2
+        total += term_sign * (power // k)
+        term_sign *= sign
+    return total
+
+
+@lru_cache(maxsize=8)
+def _constants(bits: int) -> tuple[int, int]:
+    guarded = bits + 32  # the series below lose less than 2**12 units
+    pi = 16 * _arctan_inverse(5, guarded, -1) - 4 * _arctan_inverse(239, guarded, -1)
+    log_2 = (
+        18 * _arctan_inverse(26, guarded, 1)
+        - 2 * _arctan_inverse(4801, guarded, 1)
+        + 8 * _arctan_inverse(8749, guarded, 1)
+    )
+    return pi >> 32, log_2 >> 32
+
+
+def _constant(which: int, bits: int) -> int:
+    whole = -(-bits // _STEP) * _STEP
+    return _constants(whole)[which] >> (whole - bits)
+
+
+def pi(bits: int) -> int:
+    """Pi, within 2 units: Machin's formula."""
+    return _constant(0, bits)
+
+
+def log_2(bits: int) -> int:
+    """ln 2, within 2 units: a Machin-like formula in arctanh."""
+    return _constant(1, bits)
+
+
+@lru_cache(maxsize=64)
+def log(x: float, bits: int) -> int:
+    """ln x of a float, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""
+    mantissa, exponent = math.frexp(x)
+    if mantissa < 0.7:
+        mantissa, exponent = 2 * mantissa, exponent - 1
+    numerator, denominator = mantissa.as_integer_ratio()
+    z = ((numerator - denominator) << bits) // (numerator + denominator)
+    square = z * z >> bits
+    total, power, k = 0, z, 1
+    while power not in (0, -1):
+        total += power // k
+        power = power * square >> bits
+        k += 2
+    return 2 * total + exponent * log_2(bits)
+
+
+def exp(x: int, bits: int) -> int:
+    """e**x for the integer x, within 2**16 * e**x + 1 units."""
+    guarded = bits + 32
+    two_log = log_2(guarded)
+    exponent, rest = divmod(x << 32, two_log)
+    rest >>= 8  # the series of e**(rest / 256), squared eight times
+    total = term = 1 << guarded
+    k = 1
+    while term:
+        term = (term * rest >> guarded) // k
+        total += term
+        k += 1
+    for _ in range(8):
+        total = total * total >> guarded
+    shift = exponent - 32
+    return total << shift if shift >= 0 else total >> -shift
+
+
+def power(base: float, numerator: int, denominator: int, bits: int) -> int:
+    """base**(numerator / denominator) for a float base, within 1 unit while the result is below 2**64."""
+    guarded = bits + 160
+    logarithm = log(base, guarded) * numerator // denominator
+    return exp(logarithm, guarded) >> (guarded - bits)
+
+
+def mantissa_of(value: int, bits: int) -> tuple[bytes, int]:
+    """``value`` (> 0, in units of 2**-bits) as the 32 bytes of a mantissa in [2**255, 2**256), cut, and its exponent."""
+    length = value.bit_length()
+    mantissa = value >> (length - 256) if length >= 256 else value << (256 - length)
+    return mantissa.to_bytes(32, "little"), length - bits
+
+
+def sin_cos(turns: int, bits: int) -> tuple[int, int]:
+    """(sin, cos) of 2 pi * turns, within ``bits`` units."""
+    quarters, rest = divmod(turns + (1 << bits - 3), 1 << bits - 2)
+    rest -= 1 << bits - 3  # [-1/8, 1/8] turns
+    angle = 2 * pi(bits) * rest >> bits
+    square = angle * angle >> bits
+    sines = cosines = 0
+    sine, cosine, k = angle, 1 << bits, 0
+    while cosine not in (0, -1) or sine not in (0, -1):
+        sines += sine
+        cosines += cosine
+        k += 2
+        sine = -(sine * square >> bits) // (k * (k + 1))
+        cosine = -(cosine * square >> bits) // (k * (k - 1))
+    for _ in range(quarters % 4):
+        sines, cosines = cosines, -sines
+    return sines, cosines
+
+
+def rounded_bits(value: int, exponent: int, precision: int, smallest: int) -> int:
+    """``value * 2**exponent`` to nearest even in an IEEE format, as its bits without the sign.
+
+    ``precision`` is that of its significand, ``smallest`` the exponent of its smallest subnormal. ``value`` >= 0.
+    """
+    quantum = max(value.bit_length() + exponent - precision, smallest)
+    shift = quantum - exponent
+    if shift > 0:
+        value, rest = divmod(value, 1 << shift)
+        half = 1 << shift - 1
+        value += rest > half or (rest == half and value & 1)
+    else:
+        value <<= -shift
+    return value + (quantum - smallest << precision - 1)
+
+
+def entry_bits(
+    turns: Callable[[int], int], position: int, is_cosine: bool, amplitude: float, precision: int, smallest: int
+) -> tuple[bool, int]:
+    """The bits (sign, rest) of a correctly rounded entry, by Ziv's strategy: more digits until the rounding is certain.
+
+    ``turns(bits)`` is w / (2 pi) within 2 units. It ends: a sine or cosine of a nonzero algebraic multiple of
+    a rational position is never a dyadic fraction, and the exact cases are decided first.
+    """
+    numerator, denominator = amplitude.as_integer_ratio()
+    scale = 1 - denominator.bit_length()
+    if position == 0:
+        value = numerator if is_cosine else 0
+        return value < 0, rounded_bits(abs(value), scale, precision, smallest)
+    bits = 512
+    while True:
+        value = sin_cos(position * turns(bits), bits)[is_cosine] * numerator
+        error = (16 * abs(position) + bits) * abs(numerator)
+        low, high = value - error, value + error
+        if (low < 0) == (high < 0):
+            candidates = {rounded_bits(abs(bound), scale - bits, precision, smallest) for bound in (low, high)}
+            if len(candidates) == 1:
+                return value < 0, candidates.pop()
+        bits *= 2

@@ -1,0 +1,171 @@
+"""How many threads a call uses: one place decides."""
+
+import math
+import os
+import sys
+from contextvars import ContextVar, Token
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from posenc import _check
+from posenc._load import core
+
+#: Output below this many bytes is written by one thread: smaller tables gain nothing, and after a pause lose (bench: idle).
+PARALLEL_BYTES = 3 << 20
+#: Threads used by default at the most: memory is saturated well before.
+MOST = 16
+
+_context: ContextVar[int | None] = ContextVar("posenc_threads", default=None)
+_process: int | None = None
+
+
+def set_threads(n: int | None) -> None:
+    """Set how many threads calls use in this process.
+
+    A call's ``threads=`` and the context manager `threads` come before it.
+
+    Parameters
+    ----------
+    n : int or None
+        At least 1. None goes back to the default: POSENC_NUM_THREADS, then OMP_NUM_THREADS, then the processors that this
+        process may use (by affinity and cgroup quota), at most 16.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``n`` is neither None nor a positive int.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.set_threads(2)
+    >>> posenc.set_threads(None)
+    """
+    global _process
+    _process = None if n is None else checked("n", n)
+
+
+class threads:
+    """Context manager: calls made inside, in this thread, use ``n`` threads.
+
+    Parameters
+    ----------
+    n : int
+        At least 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``n`` is not a positive int.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> with posenc.threads(1):
+    ...     posenc.table(2, 4).shape
+    (2, 4)
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = checked("n", n)
+        self._tokens: list[Token[int | None]] = []
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_context.set(self._n))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _context.reset(self._tokens.pop())
+
+
+def checked(name: str, n: int) -> int:
+    """A number of threads as an int, or the error that names it."""
+    return _check.integer(name, n, least=1, most=2**31 - 1)
+
+
+def wanted(explicit: int | None = None) -> int:
+    """The threads that a call with ``threads=explicit`` asks for."""
+    if explicit is not None:
+        return explicit
+    n = _context.get()
+    if n is not None:
+        return n
+    if _process is not None:
+        return _process
+    variable = os.environ.get("POSENC_NUM_THREADS")
+    if variable:
+        if not variable.isascii() or not variable.isdigit() or int(variable) < 1:
+            raise ValueError(f"POSENC_NUM_THREADS is {variable!r}; it must be a positive integer")
+        return int(variable)
+    if "OMP_NUM_THREADS" in os.environ:
+        return core.openmp_threads()
+    if _is_multiprocessing_child():
+        return 1
+    return min(core.openmp_threads(), processors(), MOST)
+
+
+def for_work(explicit: int | None, nbytes: int) -> int:
+    """The threads that a call that writes ``nbytes`` uses."""
+    if nbytes < PARALLEL_BYTES or not core.may_go_parallel():
+        return 1
+    return wanted(explicit)
+
+
+def processors() -> int:
+    """Processors that this process may use: by affinity, and by cgroup quota rounded up."""
+    if hasattr(os, "sched_getaffinity"):
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
+    return min(available, cgroup_quota("/") or available)
+
+
+def _is_multiprocessing_child() -> bool:
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+@lru_cache(maxsize=8)
+def cgroup_quota(root: str) -> int | None:
+    """Processors by the cgroup's CPU quota (v2, else v1), rounded up; None where there is none or it cannot be read."""
+    quotas = []
+    for line in _read(Path(root, "proc/self/cgroup")).splitlines():
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not path:
+            continue
+        if controllers == "":
+            mount, parse = Path(root, "sys/fs/cgroup"), _quota_v2
+        elif "cpu" in controllers.split(","):
+            mount, parse = Path(root, "sys/fs/cgroup/cpu"), _quota_v1
+        else:
+            continue
+        # a container may see its own group as the root of the mount: the quota of every level counts
+        group = mount / path.lstrip("/")
+        quotas += [parse(level) for level in (group, *group.parents) if level.is_relative_to(mount)]
+    limits = [quota for quota in quotas if quota is not None]
+    return min(limits) if limits else None
+
+
+def _quota_v2(group: Path) -> int | None:
+    return _processors_of(*_read(group / "cpu.max").split())
+
+
+def _quota_v1(group: Path) -> int | None:
+    return _processors_of(*_read(group / "cpu.cfs_quota_us").split(), *_read(group / "cpu.cfs_period_us").split())
+
+
+def _processors_of(quota: str = "", period: str = "", *_: str) -> int | None:
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:  # "max", -1, missing
+        return None
+    return max(1, math.ceil(int(quota) / int(period)))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        return ""

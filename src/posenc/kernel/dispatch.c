@@ -1,0 +1,185 @@
+/* What the kernels have in common, compiled for the baseline: which of them runs here, sizes, the floating-point environment. */
+#include "kernel.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define POSENC_X86 1
+#include <immintrin.h>
+#ifdef _MSC_VER
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#endif
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+extern const posenc_kernel posenc_kernel_baseline;
+#ifdef POSENC_X86
+extern const posenc_kernel posenc_kernel_avx2, posenc_kernel_avx512;
+#endif
+
+const posenc_kernel *const posenc_kernels[] = {
+    &posenc_kernel_baseline,
+#ifdef POSENC_X86
+    &posenc_kernel_avx2,
+    &posenc_kernel_avx512,
+#endif
+};
+const int posenc_kernel_count = (int)(sizeof posenc_kernels / sizeof *posenc_kernels);
+
+#ifdef POSENC_X86
+static void cpuid(int leaf, unsigned registers[4])
+{
+#ifdef _MSC_VER
+    __cpuidex((int *)registers, leaf, 0);
+#else
+    __cpuid_count(leaf, 0, registers[0], registers[1], registers[2], registers[3]);
+#endif
+}
+
+/* The register states that the operating system saves (XCR0); 0 where it does not say. */
+static unsigned saved_states(unsigned ecx)
+{
+    if (!(ecx >> 27 & 1)) /* OSXSAVE */
+        return 0;
+#ifdef _MSC_VER
+    return (unsigned)_xgetbv(0);
+#else
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+#endif
+}
+#endif
+
+int posenc_kernel_runs(int i)
+{
+#ifdef POSENC_X86
+    unsigned one[4], seven[4] = {0, 0, 0, 0}, zero[4];
+    cpuid(0, zero);
+    cpuid(1, one);
+    if (zero[0] >= 7)
+        cpuid(7, seven);
+    const unsigned saved = saved_states(one[2]), avx_states = 0x6, avx512_states = 0xe6;
+    const int fma = one[2] >> 12 & 1, avx2 = seven[1] >> 5 & 1;
+    const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
+    const int has_avx2 = fma && avx2 && (saved & avx_states) == avx_states;
+    if (i == 1)
+        return has_avx2;
+    if (i == 2)
+        return has_avx2 && (seven[1] & avx512) == avx512 && (saved & avx512_states) == avx512_states;
+#endif
+    return i == 0;
+}
+
+ptrdiff_t posenc_tiles(ptrdiff_t n)
+{
+    return (n + POSENC_TILE - 1) / POSENC_TILE;
+}
+
+ptrdiff_t posenc_items(const posenc_job *job)
+{
+    return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
+}
+
+ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved)
+{
+    return m * (4 * POSENC_HALF * (interleaved ? 2 : 1) + 4);
+}
+
+/* ---- floating-point environment ------------------------------------------------------------------------------------- */
+
+#ifdef POSENC_X86
+typedef unsigned environment;
+
+static environment enter_default(void)
+{
+    environment callers = _mm_getcsr();
+    _mm_setcsr(0x1f80); /* all exceptions masked, to nearest, no flushing */
+    return callers;
+}
+
+static void leave(environment callers)
+{
+    _mm_setcsr(callers);
+}
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+typedef uint64_t environment; /* the control register; the status register's flags are sticky and stay */
+
+static environment enter_default(void)
+{
+    environment callers;
+    const uint64_t plain = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(callers));
+    __asm__ volatile("msr fpcr, %0" : : "r"(plain));
+    return callers;
+}
+
+static void leave(environment callers)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(callers));
+}
+#else
+#include <fenv.h>
+typedef fenv_t environment;
+
+static environment enter_default(void)
+{
+    environment callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    return callers;
+}
+
+static void leave(environment callers)
+{
+    fesetenv(&callers);
+}
+#endif
+
+ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item)
+{
+    const environment callers = enter_default();
+    const ptrdiff_t unresolved = kernel->fill(job, item);
+    leave(callers);
+    return unresolved;
+}
+
+void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations)
+{
+    const environment callers = enter_default();
+    for (ptrdiff_t k = 0; k < waves->n; k += POSENC_TILE) {
+        const ptrdiff_t m = waves->n - k < POSENC_TILE ? waves->n - k : POSENC_TILE;
+        kernel->rotations(waves, k, m, interleaved, rotations + posenc_rotations_size(k, interleaved));
+    }
+    leave(callers);
+}
+
+/* ---- fork ----------------------------------------------------------------------------------------------------------- */
+
+static volatile int forked = 0;
+
+int posenc_is_forked(void)
+{
+    return forked;
+}
+
+#ifdef _WIN32
+void posenc_watch_forks(void)
+{
+}
+#else
+static void note_fork(void)
+{
+    forked = 1;
+}
+
+void posenc_watch_forks(void)
+{
+    static int watching = 0;
+    if (!watching)
+        watching = pthread_atfork(NULL, NULL, note_fork) == 0;
+}
+#endif

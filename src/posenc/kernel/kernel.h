@@ -1,0 +1,86 @@
+/* The contract between the gate (_core.pyx) and the kernels: plain C, no Python.
+ *
+ * A kernel is this algorithm compiled for one instruction set (kernel_<isa>.c), a constant of type posenc_kernel. All
+ * kernels write the same bits: each entry is the correctly rounded value, so that nothing is left for them to differ in.
+ */
+#ifndef POSENC_KERNEL_H
+#define POSENC_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    POSENC_TILE = 256,   /* frequencies of one work item: its arrays stay in the L1 cache, its rotations in L2 */
+    POSENC_HALF = 16,    /* rotations of a block: rows centre - h and centre + h, h = 1/2, 3/2, ... */
+    POSENC_BLOCK = 2 * POSENC_HALF,
+    POSENC_CHUNK = 512   /* rows of one work item */
+};
+
+enum posenc_dtype { POSENC_FLOAT32, POSENC_FLOAT64 };
+
+/* n frequencies in turns per position (w / 2 pi), each the unevaluated sum of turns[k] + turns[n + k] + turns[2 n + k]. */
+typedef struct {
+    ptrdiff_t n;
+    const double *turns;
+} posenc_waves;
+
+/* A table to be written. All sizes are checked by the caller: start + length - 1 is an int64, |position * w| <= 2^64,
+ * every w is 0 or at least 2^-200, out has length rows of dim elements, row_stride bytes apart. */
+typedef struct {
+    posenc_waves waves;
+    ptrdiff_t dim;             /* columns of a row */
+    ptrdiff_t columns;         /* of these, the ones that carry a sine or cosine: dim, or dim - 1 and a zero column */
+    int interleaved;           /* s0 c0 s1 c1 ..., else s0 s1 ... c0 c1 ... */
+    int cos_first;             /* the cosine stands where the sine would */
+    double amplitude;          /* times scale, a power of two that is 1 unless the amplitude is extreme */
+    double scale;
+    int64_t start;
+    ptrdiff_t length;
+    enum posenc_dtype dtype;
+    char *out;
+    ptrdiff_t row_stride;
+    int stream;                /* write past the caches */
+    const double *rotations;   /* of all tiles, or NULL */
+    double fast_bound;         /* see below; a wider one sends more rows to the accurate path, or all: infinity */
+    double accurate_bound;     /* a wider one leaves more entries unresolved */
+} posenc_job;
+
+/* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
+ * stand above the functions that claim them, in rows.h. */
+#define POSENC_DOUBLE_BOUND 0x1p-50        /* of rows in doubles, the fast path of float32 */
+#define POSENC_DOUBLE_DOUBLE_BOUND 0x1p-90 /* of rows in double-doubles: the fast path of float64 and the accurate path */
+
+typedef struct {
+    const char *name;
+    /* Writes the rotations of one tile, frequencies k .. k + m - 1: posenc_rotations_size(m, interleaved) doubles. */
+    void (*rotations)(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, double *rotations);
+    /* Writes work item `item` of posenc_items(job). Returns how many of its entries the accurate path could not prove: they
+     * are NaN in out, and the caller settles them. -1: out of memory. */
+    ptrdiff_t (*fill)(const posenc_job *job, ptrdiff_t item);
+} posenc_kernel;
+
+ptrdiff_t posenc_tiles(ptrdiff_t n);
+ptrdiff_t posenc_items(const posenc_job *job);
+ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved);
+
+/* The compiled kernels, slowest first, and whether this machine runs number i. */
+extern const posenc_kernel *const posenc_kernels[];
+extern const int posenc_kernel_count;
+int posenc_kernel_runs(int i);
+
+/* kernel->fill and kernel->rotations under the default floating-point environment (round to nearest, subnormals kept),
+ * whatever the caller's; that is restored, flags and all. */
+ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
+void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations);
+
+/* first * ratio^k for k < n, each as three doubles (series[k], series[n + k], series[2 n + k]) that hold the leading 159
+ * bits. A number is a mantissa in [2^255, 2^256), eight 32-bit limbs with the least significant first, times
+ * 2^(exponent - 256). Relative error (k + 2) * 2^-254 + 2^-158. */
+void posenc_geometric(const uint32_t first[8], int first_exponent, const uint32_t ratio[8], int ratio_exponent, ptrdiff_t n,
+                      double *series);
+
+/* Whether this process is a forked child. OpenMP's threads do not survive a fork. */
+void posenc_watch_forks(void);
+int posenc_is_forked(void);
+
+#endif

@@ -1,0 +1,4 @@
+#include "rows.h"
+
+extern const posenc_kernel posenc_kernel_avx2;
+const posenc_kernel posenc_kernel_avx2 = {"avx2", build_rotations, fill};

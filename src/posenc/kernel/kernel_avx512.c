@@ -1,0 +1,4 @@
+#include "rows.h"
+
+extern const posenc_kernel posenc_kernel_avx512;
+const posenc_kernel posenc_kernel_avx512 = {"avx512", build_rotations, fill};

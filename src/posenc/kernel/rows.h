@@ -1,0 +1,447 @@
+/* The algorithm, once. Each kernel_<isa>.c includes it and is compiled for its instruction set; the loops marked "vector
+ * loop" have neither call nor branch left in them after inlining.
+ *
+ * Design:
+ * a) A row is the pairs (sin p w_k, cos p w_k), k = 0, 1, ...; the row h positions on is each pair turned by h w_k.
+ * b) A work item is up to POSENC_CHUNK rows of one tile of frequencies. The centre of its first block is evaluated directly, in
+ *    double-double, and steps from block to block by a rotation of POSENC_BLOCK positions. The rows centre +- h of a block
+ *    are the centre turned by +- h: first * cos(h w) +- second * sin(h w), column by column, where (first, second) is
+ *    (sin, cos) in a sine's column and (cos, -sin) in a cosine's. Both rows share the products.
+ * c) Fast: plain doubles for float32, double-doubles for float64, with a proven bound on their error.
+ *    Doubt: value - bound and value + bound round to different numbers.
+ *    Accurate: a row with a doubt in it is evaluated again, directly, in double-double, and proves each of its entries; the
+ *    ones it cannot prove become NaN, which no entry is, and the caller settles them in integer arithmetic.
+ * d) Rows too few for a block are evaluated directly: float32 in plain doubles first, float64 by the accurate path.
+ */
+#ifndef POSENC_ROWS_H
+#define POSENC_ROWS_H
+
+#include <stdlib.h>
+
+#include "direct.h"
+
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define POSENC_STREAMS 1
+#else
+#define POSENC_STREAMS 0
+#endif
+
+enum {
+    COLUMNS = 2 * POSENC_TILE,
+    LINE = 64,
+    WORTH_ROTATIONS = 48 /* rows that repay building a tile's rotations for them alone */
+};
+
+/* Sines and cosines of one row at the frequencies of a tile, times the amplitude. */
+typedef struct {
+    double sin_high[POSENC_TILE], sin_low[POSENC_TILE], cos_high[POSENC_TILE], cos_low[POSENC_TILE];
+} phasors;
+
+/* A run of columns of a tile that are consecutive in the output. */
+typedef struct {
+    ptrdiff_t column, width; /* in the output */
+    ptrdiff_t place;         /* in the tile's column arrays */
+} segment;
+
+/* One tile of a job, and what its work item needs at hand. */
+typedef struct {
+    const posenc_job *job;
+    ptrdiff_t k, m; /* its frequencies: k .. k + m - 1 */
+    int segment_count;
+    segment segments[2];
+    const double *rotations;
+    phasors centre;
+    double first_high[COLUMNS], second_high[COLUMNS], first_low[COLUMNS], second_low[COLUMNS];
+    double bound[COLUMNS];
+    double up[COLUMNS], down[COLUMNS]; /* row buffers, in the output's dtype */
+    ptrdiff_t unresolved;
+} tile;
+
+/* ---- rotations ------------------------------------------------------------------------------------------------------ */
+
+/* a * b + c * d, normalised; error below 2^-101 * (|a b| + |c d|). */
+static inline dd dd_dot(dd a, dd b, dd c, dd d)
+{
+    dd sum = dd_sum(dd_product(a, b), dd_product(c, d));
+    return two_sum(sum.high, sum.low);
+}
+
+/* Turns each pair by (sin, cos) = (s, c): the row h positions on. Error grows by 2^-101 * (|sin c| + |cos s|) a turn. */
+static void turn(ptrdiff_t m, phasors *row, const double *restrict s_high, const double *restrict s_low,
+                 const double *restrict c_high, const double *restrict c_low)
+{
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        dd sin_p = {row->sin_high[i], row->sin_low[i]}, cos_p = {row->cos_high[i], row->cos_low[i]};
+        dd sin_h = {s_high[i], s_low[i]}, cos_h = {c_high[i], c_low[i]};
+        dd s = dd_dot(sin_p, cos_h, cos_p, sin_h);
+        dd c = dd_dot(cos_p, cos_h, dd_negative(sin_p), sin_h);
+        row->sin_high[i] = s.high;
+        row->sin_low[i] = s.low;
+        row->cos_high[i] = c.high;
+        row->cos_low[i] = c.low;
+    }
+}
+
+static void direct_phasors(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude, phasors *row)
+{
+    direct(waves, k, m, p, amplitude, row->sin_high, row->sin_low, row->cos_high, row->cos_low);
+}
+
+/* Columns of one rotation of a tile: interleaved columns alternate, concatenated ones share it. */
+static ptrdiff_t rotation_stride(ptrdiff_t m, int interleaved)
+{
+    return interleaved ? 2 * m : m;
+}
+
+/* The rotations of a tile: for h = 1/2, 3/2, ... the columns' cos high, sin high, cos low, sin low; then the step of
+ * POSENC_BLOCK positions, the frequencies' sin high, sin low, cos high, cos low. By the chain h + 1 = h turned by 1. */
+static void build_rotations(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, double *rotations)
+{
+    const ptrdiff_t stride = rotation_stride(m, interleaved);
+    phasors one, h;
+    direct_phasors(waves, k, m, position_of(1, 0.0), 1.0, &one);
+    direct_phasors(waves, k, m, position_of(0, 0.5), 1.0, &h);
+    for (int j = 0; j < POSENC_HALF; j++, rotations += 4 * stride) {
+        const double *parts[4] = {h.cos_high, h.sin_high, h.cos_low, h.sin_low};
+        for (int part = 0; part < 4; part++)
+            for (ptrdiff_t i = 0; i < stride; i++)
+                rotations[part * stride + i] = parts[part][interleaved ? i / 2 : i];
+        turn(m, &h, one.sin_high, one.sin_low, one.cos_high, one.cos_low);
+    }
+    direct(waves, k, m, position_of(POSENC_BLOCK, 0.0), 1.0, rotations, rotations + m, rotations + 2 * m, rotations + 3 * m);
+}
+
+/* ---- layout --------------------------------------------------------------------------------------------------------- */
+
+static void find_segments(tile *t)
+{
+    const posenc_job *job = t->job;
+    const ptrdiff_t n = job->waves.n, k = t->k, m = t->m;
+    ptrdiff_t rest = job->interleaved ? job->columns - 2 * k : job->columns - n - k;
+    if (job->interleaved) {
+        t->segments[0] = (segment){2 * k, rest < 2 * m ? rest : 2 * m, 0};
+        t->segment_count = 1;
+    } else {
+        t->segments[0] = (segment){k, m, 0};
+        t->segments[1] = (segment){n + k, rest < m ? rest : m, m};
+        t->segment_count = 2;
+    }
+}
+
+/* Puts a sine's and a cosine's arrays in their columns of a tile. */
+static void spread(const tile *t, const double *sines, const double *cosines, double *restrict columns)
+{
+    const double *even = t->job->cos_first ? cosines : sines, *odd = t->job->cos_first ? sines : cosines;
+    if (t->job->interleaved) {
+        for (ptrdiff_t i = 0; i < t->m; i++) { /* vector loop */
+            columns[2 * i] = even[i];
+            columns[2 * i + 1] = odd[i];
+        }
+    } else {
+        memcpy(columns, even, (size_t)t->m * sizeof *even);
+        memcpy(columns + t->m, odd, (size_t)t->m * sizeof *odd);
+    }
+}
+
+/* The column arrays of a block: first is what stands in the column at the centre, second its derivative. */
+static void spread_centre(tile *t)
+{
+    phasors *c = &t->centre;
+    double negative[POSENC_TILE];
+    spread(t, c->sin_high, c->cos_high, t->first_high);
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        negative[i] = -c->sin_high[i];
+    spread(t, c->cos_high, negative, t->second_high);
+    if (t->job->dtype == POSENC_FLOAT32)
+        return;
+    spread(t, c->sin_low, c->cos_low, t->first_low);
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        negative[i] = -c->sin_low[i];
+    spread(t, c->cos_low, negative, t->second_low);
+}
+
+/* The bounds of a tile's columns at positions up to `largest` in size: `relative` times the amplitude, for sines also times
+ * min(1, |w| largest). Where |w| largest is 0 the values are exact. */
+static void set_bounds(const tile *t, double relative, double largest, double *bound)
+{
+    double sines[POSENC_TILE], cosines[POSENC_TILE];
+    const double *turns = t->job->waves.turns + t->k;
+    const double all = relative * fabs(t->job->amplitude), two_pi_up = 6.2832;
+    for (ptrdiff_t i = 0; i < t->m; i++) {
+        double angle = fabs(turns[i]) * two_pi_up * largest;
+        sines[i] = angle < 1.0 ? (angle > 0.0 ? all * angle : 0.0) : all;
+        cosines[i] = angle > 0.0 ? all : 0.0;
+    }
+    spread(t, sines, cosines, bound);
+}
+
+/* ---- accurate ------------------------------------------------------------------------------------------------------- */
+
+/* high + low rounded to odd: truncated, and the last bit set if anything was cut off. Rounding that once more, to a format
+ * at least two bits shorter, is rounding high + low. */
+static inline double rounded_to_odd(double high, double low)
+{
+    dd sum = two_sum(high, low);
+    uint64_t bits = bits64(sum.high), inexact = sum.low != 0.0, away = (sum.low > 0.0) != (sum.high > 0.0);
+    return from_bits64((bits - (inexact & away & ~bits)) | inexact);
+}
+
+/* Stores `width` values high + low, proven to within their bounds, times a power of two. Returns how many were not. */
+static ptrdiff_t store_float32(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
+                               float *restrict to)
+{
+    ptrdiff_t unresolved = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        float below = (float)(rounded_to_odd(high[i], low[i] - bound[i]) * scale);
+        float above = (float)(rounded_to_odd(high[i], low[i] + bound[i]) * scale);
+        int doubt = bits32(below) != bits32(above);
+        to[i] = doubt ? (float)NAN : above;
+        unresolved += doubt;
+    }
+    return unresolved;
+}
+
+/* Under a scale values below 2^-1000 are left unresolved: they may become subnormal, where this would round twice. */
+static ptrdiff_t store_float64(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
+                               double *restrict to)
+{
+    const double smallest = scale == 1.0 ? 0.0 : 0x1p-1000;
+    ptrdiff_t unresolved = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double below = (high[i] + (low[i] - bound[i])) * scale;
+        double above = (high[i] + (low[i] + bound[i])) * scale;
+        int doubt = (bits64(below) != bits64(above)) | (fabs(above) < smallest);
+        to[i] = doubt ? NAN : above;
+        unresolved += doubt;
+    }
+    return unresolved;
+}
+
+/* Segment s of the row at position p: direct evaluation in double-double. */
+static void accurate(tile *t, const segment *s, int64_t p, void *to)
+{
+    const posenc_job *job = t->job;
+    phasors row;
+    double high[COLUMNS], low[COLUMNS], bound[COLUMNS];
+    if (p != 0) {
+        direct_phasors(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
+    } else {
+        memset(&row, 0, sizeof row);
+        for (ptrdiff_t i = 0; i < t->m; i++)
+            row.cos_high[i] = job->amplitude;
+    }
+    spread(t, row.sin_high, row.cos_high, high);
+    spread(t, row.sin_low, row.cos_low, low);
+    set_bounds(t, job->accurate_bound, fabs((double)p), bound);
+    const ptrdiff_t at = s->place;
+    if (job->dtype == POSENC_FLOAT32)
+        t->unresolved += store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
+    else
+        t->unresolved += store_float64(s->width, high + at, low + at, bound + at, job->scale, to);
+}
+
+/* ---- fast and doubt ------------------------------------------------------------------------------------------------- */
+
+/* The rows up and down from a block's centre, in plain doubles. Nonzero if an entry of them is in doubt.
+ *
+ * Bound: with u = 2^-53, first and second are off by u, the rotation by u; a product rounds once (u), the bound's addition
+ * once and the sum once: below u * (4 |first cos| + 3 |second sin| + |value|), and each of the three is at most the
+ * amplitude, together with the first two's sum: below 5 u * amplitude < POSENC_DOUBLE_BOUND * amplitude. In a sine's column
+ * |first| <= |c w|, |sin| <= |h w|: below 5 u * amplitude * min(1, |w| (|c| + h)). */
+static uint32_t pair_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
+                             const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
+                             float *restrict up, float *restrict down)
+{
+    uint32_t doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double above = multiply_add(first[i], cos_h[i], bound[i]), below = multiply_add(first[i], cos_h[i], -bound[i]);
+        float up_above = (float)multiply_add(second[i], sin_h[i], above);
+        float up_below = (float)multiply_add(second[i], sin_h[i], below);
+        float down_above = (float)multiply_add(-second[i], sin_h[i], above);
+        float down_below = (float)multiply_add(-second[i], sin_h[i], below);
+        up[i] = up_above;
+        down[i] = down_above;
+        doubt |= (bits32(up_above) ^ bits32(up_below)) | (bits32(down_above) ^ bits32(down_below));
+    }
+    return doubt;
+}
+
+/* The same in double-doubles.
+ *
+ * Bound: the centre is off by 2^-92 from its direct evaluation and 2^-101 a step, the rotation by 2^-93 and 2^-101 a turn of
+ * its chain, this by 2^-101: below POSENC_DOUBLE_DOUBLE_BOUND * amplitude, for sines * min(1, |w| (|c| + h)). */
+static uint64_t pair_float64(ptrdiff_t width, const double *restrict first_high, const double *restrict first_low,
+                             const double *restrict second_high, const double *restrict second_low,
+                             const double *restrict cos_high, const double *restrict sin_high, const double *restrict cos_low,
+                             const double *restrict sin_low, const double *restrict bound, double *restrict up,
+                             double *restrict down)
+{
+    uint64_t doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        dd a = dd_product((dd){first_high[i], first_low[i]}, (dd){cos_high[i], cos_low[i]});
+        dd b = dd_product((dd){second_high[i], second_low[i]}, (dd){sin_high[i], sin_low[i]});
+        dd sum = dd_sum(a, b), difference = dd_sum(a, dd_negative(b));
+        double up_above = sum.high + (sum.low + bound[i]), up_below = sum.high + (sum.low - bound[i]);
+        double down_above = difference.high + (difference.low + bound[i]);
+        double down_below = difference.high + (difference.low - bound[i]);
+        up[i] = up_above;
+        down[i] = down_above;
+        doubt |= (bits64(up_above) ^ bits64(up_below)) | (bits64(down_above) ^ bits64(down_below));
+    }
+    return doubt;
+}
+
+static uint32_t row_float32(ptrdiff_t width, const double *restrict value, const double *restrict bound, float *restrict to)
+{
+    uint32_t doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        float above = (float)(value[i] + bound[i]), below = (float)(value[i] - bound[i]);
+        to[i] = above;
+        doubt |= bits32(above) ^ bits32(below);
+    }
+    return doubt;
+}
+
+/* ---- work items ----------------------------------------------------------------------------------------------------- */
+
+static ptrdiff_t item_size(const posenc_job *job)
+{
+    return job->dtype == POSENC_FLOAT32 ? (ptrdiff_t)sizeof(float) : (ptrdiff_t)sizeof(double);
+}
+
+/* Where segment s of a row goes, and where it is made: in the row itself or, to be streamed, in a buffer. */
+static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
+{
+    return t->job->out + row * t->job->row_stride + s->column * item_size(t->job);
+}
+
+/* Copies past the caches, but for the parts of a line at either end. */
+static void stream_copy(char *to, const char *from, size_t size)
+{
+#if POSENC_STREAMS
+    size_t head = (size_t)(-(intptr_t)to & (LINE - 1));
+    if (head > size)
+        head = size;
+    memcpy(to, from, head);
+    to += head, from += head, size -= head;
+    for (; size >= LINE; size -= LINE, to += LINE, from += LINE)
+        for (int i = 0; i < LINE; i += 16)
+            _mm_stream_si128((__m128i *)(void *)(to + i), _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
+#endif
+    memcpy(to, from, size);
+}
+
+/* Rows row .. row + rows - 1 from the centre between them; an odd one's partner is made in the buffer and left there. */
+static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t rows)
+{
+    const posenc_job *job = t->job;
+    const ptrdiff_t half = (rows + 1) / 2, stride = rotation_stride(t->m, job->interleaved);
+    for (ptrdiff_t j = 0; j < half; j++) {
+        const ptrdiff_t up_row = row + half + j, down_row = row + half - 1 - j;
+        const int has_up = up_row < row + rows;
+        const double *rotation = t->rotations + 4 * stride * j;
+        for (int i = 0; i < t->segment_count; i++) {
+            const segment *s = &t->segments[i];
+            const ptrdiff_t at = s->place;
+            const double *r = rotation + (job->interleaved ? at : 0);
+            void *up = job->stream || !has_up ? (void *)t->up : place_of(t, s, up_row);
+            void *down = job->stream ? (void *)t->down : place_of(t, s, down_row);
+            uint64_t doubt;
+            if (job->dtype == POSENC_FLOAT32)
+                doubt = pair_float32(s->width, t->first_high + at, t->second_high + at, r, r + stride, t->bound + at, up, down);
+            else
+                doubt = pair_float64(s->width, t->first_high + at, t->first_low + at, t->second_high + at, t->second_low + at,
+                                     r, r + stride, r + 2 * stride, r + 3 * stride, t->bound + at, up, down);
+            if (doubt) {
+                accurate(t, s, job->start + down_row, down);
+                if (has_up)
+                    accurate(t, s, job->start + up_row, up);
+            }
+            if (job->stream) {
+                const size_t size = (size_t)(s->width * item_size(job));
+                stream_copy(place_of(t, s, down_row), down, size);
+                if (has_up)
+                    stream_copy(place_of(t, s, up_row), up, size);
+            }
+        }
+    }
+}
+
+/* Rows by rotation. `largest` covers the partner of an odd last row too. */
+static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t rows)
+{
+    const posenc_job *job = t->job;
+    const double *step = t->rotations + 4 * POSENC_HALF * rotation_stride(t->m, job->interleaved);
+    const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + row + rows - 1));
+    set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, t->bound);
+    for (ptrdiff_t end = row + rows, size; row < end; row += size) {
+        const int first = row == end - rows;
+        size = end - row < POSENC_BLOCK ? end - row : POSENC_BLOCK;
+        if (first || size < POSENC_BLOCK)
+            direct_phasors(&job->waves, t->k, t->m, position_of(job->start + row, (double)((size + 1) / 2) - 0.5), job->amplitude,
+                           &t->centre);
+        else
+            turn(t->m, &t->centre, step, step + t->m, step + 2 * t->m, step + 3 * t->m);
+        spread_centre(t);
+        fill_block(t, row, size);
+    }
+}
+
+static void fill_directly(tile *t, ptrdiff_t row)
+{
+    const posenc_job *job = t->job;
+    const int64_t p = job->start + row;
+    const int fast = job->dtype == POSENC_FLOAT32 && p != 0;
+    if (fast) {
+        direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, t->centre.sin_high, t->centre.cos_high);
+        spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
+        set_bounds(t, job->fast_bound, fabs((double)p), t->bound);
+    }
+    for (int i = 0; i < t->segment_count; i++) {
+        const segment *s = &t->segments[i];
+        void *to = place_of(t, s, row);
+        if (!fast || row_float32(s->width, t->first_high + s->place, t->bound + s->place, to))
+            accurate(t, s, p, to);
+    }
+}
+
+static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
+{
+    const ptrdiff_t tiles = posenc_tiles(job->waves.n), row = item / tiles * POSENC_CHUNK, rest = job->length - row;
+    const ptrdiff_t rows = rest < POSENC_CHUNK ? rest : POSENC_CHUNK;
+    tile t;
+    t.job = job;
+    t.k = item % tiles * POSENC_TILE;
+    t.m = job->waves.n - t.k < POSENC_TILE ? job->waves.n - t.k : POSENC_TILE;
+    t.unresolved = 0;
+    find_segments(&t);
+
+    double *own = NULL;
+    t.rotations = NULL;
+    if (job->rotations != NULL) {
+        t.rotations = job->rotations + posenc_rotations_size(t.k, job->interleaved);
+    } else if (rows >= WORTH_ROTATIONS) {
+        t.rotations = own = malloc((size_t)posenc_rotations_size(t.m, job->interleaved) * sizeof *own);
+        if (own == NULL)
+            return -1;
+        build_rotations(&job->waves, t.k, t.m, job->interleaved, own);
+    }
+    if (t.rotations != NULL)
+        fill_blocks(&t, row, rows);
+    else
+        for (ptrdiff_t i = 0; i < rows; i++)
+            fill_directly(&t, row + i);
+    free(own);
+
+    if (job->columns < job->dim && t.k + t.m == job->waves.n)
+        for (ptrdiff_t i = row; i < row + rows; i++)
+            memset(job->out + i * job->row_stride + job->columns * item_size(job), 0, (size_t)item_size(job));
+#if POSENC_STREAMS
+    if (job->stream)
+        _mm_sfence();
+#endif
+    return t.unresolved;
+}
+
+#endif
