@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
@@ -18,9 +17,9 @@ T = TypeVar("T", bound=Sized)
 
 
 class Cache:
-    """Least recently used entries go first. Safe to use from many threads, and in a forked child.
+    """What was stored first goes first. Safe to use from many threads, and in a forked child.
 
-    The lock is held for the look-up alone: two threads may make the same thing at once, and the first one stored is kept.
+    A look-up takes no lock; two threads may make the same thing at once, and the first one stored is kept.
     """
 
     def __init__(self, limit: int) -> None:
@@ -31,7 +30,7 @@ class Cache:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._entries: dict[Hashable, Any] = {}
         self.nbytes = 0
 
     def clear(self) -> None:
@@ -41,12 +40,11 @@ class Cache:
             self.nbytes = 0
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The entry of ``key``; if there is none, ``make()``, which has an ``nbytes``."""
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key]  # type: ignore[no-any-return]
-        value = make()
+        """The entry of ``key``; if there is none, ``make()``, kept unless it is larger than the limit."""
+        value: T | None = self._entries.get(key)
+        return value if value is not None else self._store(key, make())
+
+    def _store(self, key: Hashable, value: T) -> T:
         with self._lock:
             if key in self._entries:
                 return self._entries[key]  # type: ignore[no-any-return]
@@ -54,5 +52,5 @@ class Cache:
                 self._entries[key] = value
                 self.nbytes += value.nbytes
                 while self.nbytes > self.limit:
-                    self.nbytes -= self._entries.popitem(last=False)[1].nbytes
+                    self.nbytes -= self._entries.pop(next(iter(self._entries))).nbytes
         return value

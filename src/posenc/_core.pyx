@@ -102,7 +102,8 @@ use_kernel(KERNELS[len(KERNELS) - 1])
 
 def geometric(bytes first, int first_exponent, bytes ratio, int ratio_exponent, double[:, ::1] series):
     """Write first * ratio**k into the three rows of ``series``; see posenc_geometric for the numbers' form."""
-    cdef uint32_t first_limbs[8], ratio_limbs[8]
+    cdef uint32_t[8] first_limbs
+    cdef uint32_t[8] ratio_limbs
     if len(first) != 32 or len(ratio) != 32:
         raise ValueError("mantissas are 32 bytes")
     memcpy(first_limbs, <const char *>first, 32)
@@ -160,8 +161,23 @@ cdef class Rotations:
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
-def fill(out, int64_t start, Waves waves, Rotations rotations, bint interleaved, bint cos_first, Py_ssize_t columns,
-         double amplitude, double scale, int threads, bint stream, double fast_bound=0.0, double accurate_bound=0.0):
+cdef class Layout:
+    """Where sines and cosines stand in a row, and what they are multiplied by: amplitude * scale, a power of two."""
+
+    cdef bint interleaved, cos_first
+    cdef Py_ssize_t columns
+    cdef double amplitude, scale
+
+    def __cinit__(self, bint interleaved, bint cos_first, Py_ssize_t columns, double amplitude, double scale):
+        self.interleaved = interleaved
+        self.cos_first = cos_first
+        self.columns = columns
+        self.amplitude = amplitude
+        self.scale = scale
+
+
+def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
+         double fast_bound=0.0, double accurate_bound=0.0):
     """Write the table of ``out``'s shape and dtype (float32 or float64, rows contiguous) from position ``start``.
 
     Returns how many entries are left NaN, for the caller to settle. With threads > 1 the caller has asked
@@ -172,11 +188,11 @@ def fill(out, int64_t start, Waves waves, Rotations rotations, bint interleaved,
     cdef Py_ssize_t items, i, unresolved = 0, failed = 0, result
     cdef const posenc_kernel *chosen = _kernel
     job.waves = waves.waves
-    job.columns = columns
-    job.interleaved = interleaved
-    job.cos_first = cos_first
-    job.amplitude = amplitude
-    job.scale = scale
+    job.columns = layout.columns
+    job.interleaved = layout.interleaved
+    job.cos_first = layout.cos_first
+    job.amplitude = layout.amplitude
+    job.scale = layout.scale
     job.start = start
     job.stream = stream
     job.rotations = NULL if rotations is None else rotations.rotations
@@ -186,7 +202,7 @@ def fill(out, int64_t start, Waves waves, Rotations rotations, bint interleaved,
         job.length = view.shape[0]
         job.dim = view.shape[1]
         job.dtype = POSENC_FLOAT32 if view.itemsize == 4 else POSENC_FLOAT64
-        if scale != 1.0:
+        if layout.scale != 1.0:
             job.fast_bound = INFINITY
         elif fast_bound:
             job.fast_bound = fast_bound

@@ -3,12 +3,12 @@
 import math
 import sys
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from posenc import _check, _exact, _threads
+from posenc import _arrays, _check, _exact, _threads
 from posenc._cache import Cache
 from posenc._load import core
 from posenc.frequencies import Frequencies, positive_base
@@ -19,25 +19,9 @@ Odd = Literal["truncate", "zero", "error"]
 _LAYOUTS = ("interleaved", "concatenated")
 _ODD = ("truncate", "zero", "error")
 
-
-class _Format(NamedTuple):
-    precision: int  # bits of the significand
-    smallest: int  # exponent of the smallest subnormal
-    overflow: float  # first magnitude that rounds to infinity
-    integer: type[np.unsignedinteger[Any]]  # of the same width
-
-
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_FORMATS = {
-    _FLOAT32: _Format(24, -149, 2.0**128 - 2.0**103, np.uint32),
-    _FLOAT64: _Format(53, -1074, math.inf, np.uint64),
-}
-_SUPPORTED = " or ".join(map(str, _FORMATS))
-
 _CACHE = Cache(32 << 20)  # frequencies and rotations
 _ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
 _STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
-_ALIGN_FROM = 64 << 10  # bytes of output that repay an aligned array
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
 _LOG2_LARGEST_ANGLE = 64
 _SETTLE_BYTES = 16 << 20  # of output searched at once
@@ -89,28 +73,28 @@ class Encoding:
 
     __slots__ = (
         "_amplitude",
-        "_columns",
         "_cos_first",
         "_dim",
         "_first",
         "_frequencies",
         "_interleaved",
+        "_is_unusual",
+        "_layout",
         "_log2_largest",
         "_odd",
         "_rule",
-        "_scaled_amplitude",
     )
     _dim: int
-    _columns: int  # that carry a sine or cosine
     _rule: float | None
     _frequencies: Frequencies
     _interleaved: bool
     _cos_first: bool
     _odd: Odd
     _amplitude: float
-    _scaled_amplitude: tuple[float, float]  # their product is the amplitude
     _first: int
+    _layout: core.Layout
     _log2_largest: float
+    _is_unusual: bool  # frequencies or amplitude leave a table's domain to be checked
 
     def __init__(
         self,
@@ -146,18 +130,20 @@ class Encoding:
             if len(frequencies) != pairs:
                 raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
             rule = None
+        cos_first = _check.flag("cos_first", cos_first)
+        columns = 2 * pairs if odd_name == "zero" else dim
         fields: dict[str, Any] = {
             "_dim": dim,
-            "_columns": dim - 1 if dim % 2 and odd_name == "zero" else dim,
             "_rule": rule,
             "_frequencies": frequencies,
             "_interleaved": interleaved,
-            "_cos_first": _check.flag("cos_first", cos_first),
+            "_cos_first": cos_first,
             "_odd": odd_name,
             "_amplitude": amplitude,
-            "_scaled_amplitude": _scaled(amplitude),
             "_first": _check.integer("first", first),
+            "_layout": core.Layout(interleaved, cos_first, columns, *_scaled(amplitude)),
             "_log2_largest": frequencies.log2_largest,
+            "_is_unusual": frequencies.log2_largest > 0.0 or abs(amplitude) > 1.0,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -311,63 +297,59 @@ class Encoding:
                [ 0.9092974 , -0.41614684,  0.01999867,  0.9998    ]],
               dtype=float32)
         """
-        length = _check.integer("length", length, least=0, most=sys.maxsize)
+        if type(length) is not int or not 0 <= length <= sys.maxsize:
+            length = _check.integer("length", length, least=0, most=sys.maxsize)
         start = self._first if start is None else _check.integer("start", start)
         if start + length - 1 > _check.INT64_MAX:
             raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
         if threads is not None:
             threads = _threads.checked("threads", threads)
-        kind = _checked_dtype(dtype, out)
-        self._check_domain(start, length, kind)
+        kind = _arrays.FLOAT32 if dtype is None and out is None else _arrays.checked_dtype(dtype, out)
+        if self._is_unusual:
+            self._check_domain(start, length, kind)
         shape = (length, self._dim)
         if out is None:
-            out = _fresh(shape, kind)
+            out = _arrays.fresh(shape, kind)
         else:
-            _check_out(out, shape)
+            _arrays.check_out(out, shape)
         if length:
-            self._write(out, start, threads)
+            nbytes = length * self._dim * kind.itemsize
+            self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes))
         return out
 
     def _check_domain(self, start: int, length: int, kind: np.dtype[Any]) -> None:
-        if abs(self._amplitude) >= _FORMATS[kind].overflow:
+        if abs(self._amplitude) >= _arrays.FORMATS[kind].overflow:
             raise ValueError(f"amplitude is {self._amplitude!r}; it overflows {kind}")
-        if self._log2_largest > 1.0 and length:
-            farthest = max(abs(start), abs(start + length - 1), 1)
-            if math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
-                raise ValueError(
-                    f"start is {start} and length {length}, and the largest frequency 2**{self._log2_largest:.1f}; "
-                    f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
-                )
+        farthest = max(abs(start), abs(start + length - 1), 1)
+        if length and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
+            raise ValueError(
+                f"start is {start} and length {length}, and the largest frequency 2**{self._log2_largest:.1f}; "
+                f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
+            )
 
     def _write(
-        self, out: NDArray[Any], start: int, threads: int | None, *, fast_bound: float = 0.0, accurate_bound: float = 0.0
+        self,
+        out: NDArray[Any],
+        start: int,
+        threads: int,
+        stream: bool | None = None,
+        fast_bound: float = 0.0,
+        accurate_bound: float = 0.0,
     ) -> None:
-        """Fill ``out``, which is known to be right. Bounds other than 0 take the place of the proven ones, for tests."""
-        frequencies, interleaved, nbytes = self._frequencies, self._interleaved, out.nbytes
-        waves = _CACHE.get(frequencies, frequencies.waves)
+        """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
+        frequencies, interleaved = self._frequencies, self._interleaved
+        waves = _CACHE.get(frequencies.key, frequencies.waves)
         rotations = None
         if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), interleaved) <= _CACHE.limit:
-            rotations = _CACHE.get((frequencies, interleaved), lambda: core.Rotations(waves, interleaved))
-        unresolved = core.fill(
-            out,
-            start,
-            waves,
-            rotations,
-            interleaved,
-            self._cos_first,
-            self._columns,
-            *self._scaled_amplitude,
-            _threads.for_work(threads, nbytes),
-            nbytes >= _STREAM_FROM,
-            fast_bound,
-            accurate_bound,
-        )
-        if unresolved:
+            rotations = _CACHE.get((frequencies.key, interleaved), lambda: core.Rotations(waves, interleaved))
+        if stream is None:
+            stream = out.nbytes >= _STREAM_FROM
+        if core.fill(out, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):
             self._settle(out, start)
 
     def _settle(self, out: NDArray[Any], start: int) -> None:
         """Put exact arithmetic's answer where the core left NaN, the mark of what it could not prove."""
-        form = _FORMATS[out.dtype]
+        form = _arrays.FORMATS[out.dtype]
         bits = out.view(form.integer)
         step = max(1, _SETTLE_BYTES // (out.itemsize * self._dim))
         for begin in range(0, len(out), step):
@@ -404,63 +386,9 @@ def _rebuilt(parameters: dict[str, Any]) -> Encoding:
     return Encoding(**parameters)
 
 
-def _checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
-    """The dtype of the result, from ``dtype`` and ``out``, which must agree."""
-    if out is not None:
-        if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
-        if out.dtype not in _FORMATS:
-            raise TypeError(f"out has dtype {out.dtype}; it must be {_SUPPORTED} in native byte order")
-    if dtype is None:
-        return _FLOAT32 if out is None else out.dtype
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        raise TypeError(f"dtype is {dtype!r}; it must be {_SUPPORTED}") from None
-    if kind not in _FORMATS:
-        raise TypeError(f"dtype is {dtype!r}; it must be {_SUPPORTED} in native byte order")
-    if out is not None and out.dtype != kind:
-        raise TypeError(f"dtype is {kind} and out has dtype {out.dtype}; they must agree")
-    return kind
-
-
-def _check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
-    if out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}; it must be {shape}")
-    if not out.flags.writeable:
-        raise ValueError("out is read-only; it must be writeable")
-    if not out.flags.aligned:
-        raise ValueError("out is not aligned to its elements; it must be")
-    rows, row = out.strides[0], shape[1] * out.itemsize
-    if out.size and shape[1] > 1 and out.strides[1] != out.itemsize:
-        raise ValueError(f"out has strides {out.strides}; its last axis must be contiguous, {out.itemsize} bytes a step")
-    if shape[0] > 1 and abs(rows) < row:
-        raise ValueError(f"out has strides {out.strides}; its rows overlap, they must be at least {row} bytes apart")
-
-
-def _fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
-    """An uninitialised array, aligned to cache lines where that pays."""
-    nbytes = shape[0] * shape[1] * kind.itemsize
-    if nbytes < _ALIGN_FROM:
-        return np.empty(shape, kind)
-    if nbytes > sys.maxsize - 64:
-        raise MemoryError(f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes")
-    memory = np.empty(nbytes + 64, np.uint8)
-    offset = -memory.__array_interface__["data"][0] % 64
-    return np.ndarray(shape, kind, memory, offset)
-
-
 @lru_cache(maxsize=256, typed=True)
 def _cached(dim: int, **encoding: Any) -> Encoding:
     return Encoding(dim, **encoding)
-
-
-def _encoding(dim: int, encoding: dict[str, Any]) -> Encoding:
-    """The Encoding of a module-level function's keywords."""
-    try:
-        return _cached(dim, **encoding)
-    except TypeError:  # also for what cannot be hashed; the constructor says which argument is wrong
-        return Encoding(dim, **encoding)
 
 
 def table(
@@ -519,7 +447,11 @@ def table(
     array([[0.        , 1.        , 0.        , 1.        ],
            [0.84147096, 0.5403023 , 0.00999983, 0.99995   ]], dtype=float32)
     """
-    return _encoding(dim, encoding).table(length, start=start, dtype=dtype, out=out, threads=threads)
+    try:
+        chosen = _cached(dim, **encoding)
+    except TypeError:  # also for what cannot be hashed; the constructor says which argument is wrong
+        chosen = Encoding(dim, **encoding)
+    return chosen.table(length, start=start, dtype=dtype, out=out, threads=threads)
 
 
 def clear_cache() -> None:

@@ -37,10 +37,10 @@ class Frequencies:
         If a frequency is below 2**-200.
     """
 
-    __slots__ = ("_key", "_rule")
+    __slots__ = ("_rule", "key")
 
     def __init__(self, n: int, base: float, numerator: int, denominator: int, rule: str) -> None:
-        self._key = (n, base, numerator, denominator)
+        self.key = (n, base, numerator, denominator)
         self._rule = rule
         if self.log2_smallest < _LOG2_SMALLEST:
             raise ValueError(
@@ -49,19 +49,19 @@ class Frequencies:
             )
 
     def __eq__(self, other: object) -> bool:
-        return self._key == other._key if isinstance(other, Frequencies) else NotImplemented
+        return self.key == other.key if isinstance(other, Frequencies) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.key)
 
     def __repr__(self) -> str:
         return self._rule
 
     def __reduce__(self) -> tuple[type, tuple[int, float, int, int, str]]:
-        return Frequencies, (*self._key, self._rule)
+        return Frequencies, (*self.key, self._rule)
 
     def __len__(self) -> int:
-        return self._key[0]
+        return self.key[0]
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -89,17 +89,17 @@ class Frequencies:
 
     def turns(self, k: int, bits: int) -> int:
         """w_k / (2 pi) * 2**bits, within 2 units, for `posenc._exact`."""
-        _, base, numerator, denominator = self._key
+        _, base, numerator, denominator = self.key
         guarded = bits + 16
         return (_exact.power(base, -k * numerator, denominator, guarded) << guarded - 1) // _exact.pi(guarded) >> 16
 
     def _log2_last(self) -> float:
-        n, base, numerator, denominator = self._key
+        n, base, numerator, denominator = self.key
         return -math.log2(base) * max(n - 1, 0) * numerator / denominator
 
     def _series(self, first: int, bits: int, sign: int) -> NDArray[np.float64]:
         """first / 2**bits * base**(sign * k * numerator / denominator) as three doubles each, shape (3, n)."""
-        n, base, numerator, denominator = self._key
+        n, base, numerator, denominator = self.key
         series = np.empty((3, n))
         enough = 300 + math.ceil(abs(math.log2(base)) * numerator / denominator)
         ratio = _exact.power(base, sign * numerator, denominator, enough) if n > 1 else 1

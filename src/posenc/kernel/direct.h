@@ -14,6 +14,10 @@
 #define restrict __restrict
 #endif
 
+/* Arrays begin on a cache line, and not all at the same place of a page, where a load can be taken for a store's alias. */
+#define ALIGNED _Alignas(LINE)
+enum { LINE = 64, SPARE = LINE / sizeof(double) };
+
 static inline double round_to_integer(double x)
 {
     const double magic = 0x1.8p52;
@@ -63,7 +67,7 @@ static inline dd phase(double position, double t0, double t1, double t2)
     return two_sum(sum.high, sum.low + (middle.low + multiply_add(position, t2, b.low)));
 }
 
-/* A quarter turn's worth of phase in [-1/8, 1/8] (double-double radians), and how many quarters were taken off. */
+/* A phase in [-3, 3] turns without its nearest whole number of quarters: an angle in [-pi/4, pi/4], and that number. */
 static inline dd reduced(dd turns, uint64_t *quarters)
 {
     const double magic = 0x1.8p52;
@@ -75,63 +79,7 @@ static inline dd reduced(dd turns, uint64_t *quarters)
     return fast_two_sum(angle.high, angle.low);
 }
 
-/* coefficient + z * sum. The coefficient is at least 1.6 times the product, so that the short sum is exact. */
-static inline dd horner(const double coefficient[2], dd z, dd sum)
-{
-    dd product = dd_product(z, sum);
-    dd next = fast_two_sum(coefficient[0], product.high);
-    next.low += product.low + coefficient[1];
-    return next;
-}
-
-/* The same where the sum is below 2^-53 of the series' value and a double will do. */
-static inline dd horner_start(const double coefficient[2], dd z, double sum)
-{
-    dd next = fast_two_sum(coefficient[0], z.high * sum);
-    next.low += coefficient[1];
-    return next;
-}
-
-/* sin and cos of an angle in [-pi/4, pi/4]; relative error below 2^-100. */
-static inline void sin_cos_dd(dd x, dd *sin_x, dd *cos_x)
-{
-    dd z = dd_product(x, x);
-    z = fast_two_sum(z.high, z.low);
-
-    double tail = SIN[13][0];
-    tail = multiply_add(tail, z.high, SIN[12][0]);
-    tail = multiply_add(tail, z.high, SIN[11][0]);
-    tail = multiply_add(tail, z.high, SIN[10][0]);
-    tail = multiply_add(tail, z.high, SIN[9][0]);
-    tail = multiply_add(tail, z.high, SIN[8][0]);
-    dd sum = horner_start(SIN[7], z, tail);
-    sum = horner(SIN[6], z, sum);
-    sum = horner(SIN[5], z, sum);
-    sum = horner(SIN[4], z, sum);
-    sum = horner(SIN[3], z, sum);
-    sum = horner(SIN[2], z, sum);
-    sum = horner(SIN[1], z, sum);
-    sum = horner(SIN[0], z, sum);
-    *sin_x = dd_product(x, sum);
-
-    tail = COS[14][0];
-    tail = multiply_add(tail, z.high, COS[13][0]);
-    tail = multiply_add(tail, z.high, COS[12][0]);
-    tail = multiply_add(tail, z.high, COS[11][0]);
-    tail = multiply_add(tail, z.high, COS[10][0]);
-    tail = multiply_add(tail, z.high, COS[9][0]);
-    sum = horner_start(COS[8], z, tail);
-    sum = horner(COS[7], z, sum);
-    sum = horner(COS[6], z, sum);
-    sum = horner(COS[5], z, sum);
-    sum = horner(COS[4], z, sum);
-    sum = horner(COS[3], z, sum);
-    sum = horner(COS[2], z, sum);
-    sum = horner(COS[1], z, sum);
-    *cos_x = horner(COS[0], z, sum);
-}
-
-/* The same in plain doubles; absolute error below 2^-52. */
+/* sin and cos of an angle in [-pi/4, pi/4] in plain doubles; error below 2^-52, for sines relative. */
 static inline void sin_cos_double(double x, double *sin_x, double *cos_x)
 {
     double z = x * x;
@@ -179,55 +127,130 @@ static position position_of(int64_t base, double offset)
     return (position){(double)(base & ~(int64_t)0xffffffff), (double)(base & 0xffffffff) + offset};
 }
 
+/* coefficient + z * sum. The coefficient is at least 1.6 times the product, so that the short sum is exact. */
+static inline dd horner(const double coefficient[2], dd z, dd sum)
+{
+    dd product = dd_product(z, sum);
+    dd next = fast_two_sum(coefficient[0], product.high);
+    next.low += product.low + coefficient[1];
+    return next;
+}
+
+/* Sines and cosines of one row at the frequencies of a tile. */
+typedef struct {
+    ALIGNED double sin_high[POSENC_TILE + SPARE];
+    double sin_low[POSENC_TILE + SPARE], cos_high[POSENC_TILE + SPARE], cos_low[POSENC_TILE + SPARE];
+} phasors;
+
+/* sin and cos of angles in [-pi/4, pi/4]; relative error below 2^-100.
+ *
+ * Horner's scheme goes step by step over the whole tile: one element's chain of dependent operations is longer than what a
+ * processor looks ahead. Terms below 2^-53 of the sum are summed in doubles. */
+static void sin_cos_dd(ptrdiff_t m, double *restrict angle_high, double *restrict angle_low, phasors *row)
+{
+    ALIGNED double square_high[POSENC_TILE + SPARE];
+    double square_low[POSENC_TILE + SPARE];
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        dd x = {angle_high[i], angle_low[i]}, z = dd_product(x, x);
+        z = fast_two_sum(z.high, z.low);
+        square_high[i] = z.high;
+        square_low[i] = z.low;
+        double sum = SIN[13][0];
+        sum = multiply_add(sum, z.high, SIN[12][0]);
+        sum = multiply_add(sum, z.high, SIN[11][0]);
+        sum = multiply_add(sum, z.high, SIN[10][0]);
+        row->sin_high[i] = multiply_add(sum, z.high, SIN[9][0]);
+        row->sin_low[i] = 0.0;
+        sum = COS[14][0];
+        sum = multiply_add(sum, z.high, COS[13][0]);
+        sum = multiply_add(sum, z.high, COS[12][0]);
+        sum = multiply_add(sum, z.high, COS[11][0]);
+        sum = multiply_add(sum, z.high, COS[10][0]);
+        row->cos_high[i] = multiply_add(sum, z.high, COS[9][0]);
+        row->cos_low[i] = 0.0;
+    }
+    for (int k = 8; k >= 0; k--) {
+        for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+            dd z = {square_high[i], square_low[i]};
+            dd s = {row->sin_high[i], row->sin_low[i]}, c = {row->cos_high[i], row->cos_low[i]};
+            s = horner(SIN[k], z, s);
+            c = horner(COS[k], z, c);
+            row->sin_high[i] = s.high;
+            row->sin_low[i] = s.low;
+            row->cos_high[i] = c.high;
+            row->cos_low[i] = c.low;
+        }
+    }
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        dd s = dd_product((dd){angle_high[i], angle_low[i]}, (dd){row->sin_high[i], row->sin_low[i]});
+        row->sin_high[i] = s.high;
+        row->sin_low[i] = s.low;
+    }
+}
+
+/* The angles p w mod pi / 2 of the frequencies k .. k + m - 1, in [-pi/4, pi/4], and how many quarter turns are missing. */
+static void angles(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double *restrict high, double *restrict low,
+                   uint64_t *restrict quarters)
+{
+    const double *t0 = waves->turns + k, *t1 = t0 + waves->n, *t2 = t1 + waves->n;
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        dd turns = phase(p.high, t0[i], t1[i], t2[i]);
+        high[i] = turns.high;
+        low[i] = turns.low;
+    }
+    if (p.low != 0.0) {
+        for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+            dd turns = dd_sum((dd){high[i], low[i]}, phase(p.low, t0[i], t1[i], t2[i]));
+            high[i] = turns.high;
+            low[i] = turns.low;
+        }
+    }
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        dd angle = reduced((dd){high[i], low[i]}, &quarters[i]);
+        high[i] = angle.high;
+        low[i] = angle.low;
+    }
+}
+
 /* amplitude * (sin, cos) of p w for the frequencies k .. k + m - 1, in double-double.
  *
  * Error below 2^-92 * amplitude: 2^-94 from the frequencies' 2^-158 at |p w| = 2^64, the rest at most 2^-96. While
  * |p w| < 1 nothing is wrapped and all errors are relative: a sine's is below 2^-92 * |p w| * amplitude. */
-static void direct(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude, double *restrict sin_high,
-                   double *restrict sin_low, double *restrict cos_high, double *restrict cos_low)
+static void direct(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude, phasors *row)
 {
-    const double *t0 = waves->turns + k, *t1 = t0 + waves->n, *t2 = t1 + waves->n;
-    const dd scale = {amplitude, 0.0};
-    const double second = p.low;
+    ALIGNED double high[POSENC_TILE + SPARE];
+    double low[POSENC_TILE + SPARE];
+    uint64_t quarters[POSENC_TILE + SPARE];
+    angles(waves, k, m, p, high, low, quarters);
+    sin_cos_dd(m, high, low, row);
     for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
-        uint64_t quarters;
-        dd s, c, turns = phase(p.high, t0[i], t1[i], t2[i]);
-        if (second != 0.0) {
-            dd sum = dd_sum(turns, phase(second, t0[i], t1[i], t2[i]));
-            turns = two_sum(sum.high, sum.low);
-        }
-        sin_cos_dd(reduced(turns, &quarters), &s, &c);
-        turn_quarters(quarters, &s.high, &c.high);
-        turn_quarters(quarters, &s.low, &c.low);
-        s = dd_product(s, scale);
-        c = dd_product(c, scale);
+        dd s = {row->sin_high[i], row->sin_low[i]}, c = {row->cos_high[i], row->cos_low[i]};
+        turn_quarters(quarters[i], &s.high, &c.high);
+        turn_quarters(quarters[i], &s.low, &c.low);
+        s = dd_product(s, (dd){amplitude, 0.0});
+        c = dd_product(c, (dd){amplitude, 0.0});
         s = fast_two_sum(s.high, s.low);
         c = fast_two_sum(c.high, c.low);
-        sin_high[i] = s.high;
-        sin_low[i] = s.low;
-        cos_high[i] = c.high;
-        cos_low[i] = c.low;
+        row->sin_high[i] = s.high + 0.0; /* a zero is +0 */
+        row->sin_low[i] = s.low;
+        row->cos_high[i] = c.high;
+        row->cos_low[i] = c.low;
     }
 }
 
-/* The same in plain doubles but for the phase: error below 2^-51 * amplitude, and for sines relative while |p w| < 1. */
-static void direct_double(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude,
-                          double *restrict sin_high, double *restrict cos_high)
+/* The same in plain doubles but for the angle: error below 2^-51 * amplitude, and for sines relative while |p w| < 1. */
+static void direct_double(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude, phasors *row)
 {
-    const double *t0 = waves->turns + k, *t1 = t0 + waves->n, *t2 = t1 + waves->n;
-    const double second = p.low;
+    ALIGNED double high[POSENC_TILE + SPARE];
+    double low[POSENC_TILE + SPARE];
+    uint64_t quarters[POSENC_TILE + SPARE];
+    angles(waves, k, m, p, high, low, quarters);
     for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
-        uint64_t quarters;
         double s, c;
-        dd turns = phase(p.high, t0[i], t1[i], t2[i]);
-        if (second != 0.0) {
-            dd sum = dd_sum(turns, phase(second, t0[i], t1[i], t2[i]));
-            turns = two_sum(sum.high, sum.low);
-        }
-        sin_cos_double(reduced(turns, &quarters).high, &s, &c);
-        turn_quarters(quarters, &s, &c);
-        sin_high[i] = s * amplitude;
-        cos_high[i] = c * amplitude;
+        sin_cos_double(high[i], &s, &c);
+        turn_quarters(quarters[i], &s, &c);
+        row->sin_high[i] = s * amplitude;
+        row->cos_high[i] = c * amplitude;
     }
 }
 

@@ -29,14 +29,8 @@
 
 enum {
     COLUMNS = 2 * POSENC_TILE,
-    LINE = 64,
     WORTH_ROTATIONS = 48 /* rows that repay building a tile's rotations for them alone */
 };
-
-/* Sines and cosines of one row at the frequencies of a tile, times the amplitude. */
-typedef struct {
-    double sin_high[POSENC_TILE], sin_low[POSENC_TILE], cos_high[POSENC_TILE], cos_low[POSENC_TILE];
-} phasors;
 
 /* A run of columns of a tile that are consecutive in the output. */
 typedef struct {
@@ -51,11 +45,11 @@ typedef struct {
     int segment_count;
     segment segments[2];
     const double *rotations;
-    phasors centre;
-    double first_high[COLUMNS], second_high[COLUMNS], first_low[COLUMNS], second_low[COLUMNS];
-    double bound[COLUMNS];
-    double up[COLUMNS], down[COLUMNS]; /* row buffers, in the output's dtype */
     ptrdiff_t unresolved;
+    phasors centre;
+    ALIGNED double first_high[COLUMNS + SPARE];
+    double second_high[COLUMNS + SPARE], first_low[COLUMNS + SPARE], second_low[COLUMNS + SPARE], bound[COLUMNS + SPARE];
+    double up[COLUMNS + SPARE], down[COLUMNS + SPARE]; /* row buffers, in the output's dtype */
 } tile;
 
 /* ---- rotations ------------------------------------------------------------------------------------------------------ */
@@ -83,9 +77,19 @@ static void turn(ptrdiff_t m, phasors *row, const double *restrict s_high, const
     }
 }
 
-static void direct_phasors(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, position p, double amplitude, phasors *row)
+/* Two arrays of m as columns: alternating, else one after the other; without a second one, the first alone. */
+static inline void columns_of(ptrdiff_t m, int interleaved, const double *even, const double *odd, double *restrict columns)
 {
-    direct(waves, k, m, p, amplitude, row->sin_high, row->sin_low, row->cos_high, row->cos_low);
+    if (interleaved) {
+        for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+            columns[2 * i] = even[i];
+            columns[2 * i + 1] = odd[i];
+        }
+    } else {
+        memcpy(columns, even, (size_t)m * sizeof *even);
+        if (odd != NULL)
+            memcpy(columns + m, odd, (size_t)m * sizeof *odd);
+    }
 }
 
 /* Columns of one rotation of a tile: interleaved columns alternate, concatenated ones share it. */
@@ -99,17 +103,19 @@ static ptrdiff_t rotation_stride(ptrdiff_t m, int interleaved)
 static void build_rotations(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, double *rotations)
 {
     const ptrdiff_t stride = rotation_stride(m, interleaved);
-    phasors one, h;
-    direct_phasors(waves, k, m, position_of(1, 0.0), 1.0, &one);
-    direct_phasors(waves, k, m, position_of(0, 0.5), 1.0, &h);
+    phasors one, h, step;
+    direct(waves, k, m, position_of(1, 0.0), 1.0, &one);
+    direct(waves, k, m, position_of(0, 0.5), 1.0, &h);
     for (int j = 0; j < POSENC_HALF; j++, rotations += 4 * stride) {
         const double *parts[4] = {h.cos_high, h.sin_high, h.cos_low, h.sin_low};
         for (int part = 0; part < 4; part++)
-            for (ptrdiff_t i = 0; i < stride; i++)
-                rotations[part * stride + i] = parts[part][interleaved ? i / 2 : i];
+            columns_of(m, interleaved, parts[part], interleaved ? parts[part] : NULL, rotations + part * stride);
         turn(m, &h, one.sin_high, one.sin_low, one.cos_high, one.cos_low);
     }
-    direct(waves, k, m, position_of(POSENC_BLOCK, 0.0), 1.0, rotations, rotations + m, rotations + 2 * m, rotations + 3 * m);
+    direct(waves, k, m, position_of(POSENC_BLOCK, 0.0), 1.0, &step);
+    const double *parts[4] = {step.sin_high, step.sin_low, step.cos_high, step.cos_low};
+    for (int part = 0; part < 4; part++)
+        memcpy(rotations + part * m, parts[part], (size_t)m * sizeof(double));
 }
 
 /* ---- layout --------------------------------------------------------------------------------------------------------- */
@@ -132,16 +138,8 @@ static void find_segments(tile *t)
 /* Puts a sine's and a cosine's arrays in their columns of a tile. */
 static void spread(const tile *t, const double *sines, const double *cosines, double *restrict columns)
 {
-    const double *even = t->job->cos_first ? cosines : sines, *odd = t->job->cos_first ? sines : cosines;
-    if (t->job->interleaved) {
-        for (ptrdiff_t i = 0; i < t->m; i++) { /* vector loop */
-            columns[2 * i] = even[i];
-            columns[2 * i + 1] = odd[i];
-        }
-    } else {
-        memcpy(columns, even, (size_t)t->m * sizeof *even);
-        memcpy(columns + t->m, odd, (size_t)t->m * sizeof *odd);
-    }
+    const int cos_first = t->job->cos_first;
+    columns_of(t->m, t->job->interleaved, cos_first ? cosines : sines, cos_first ? sines : cosines, columns);
 }
 
 /* The column arrays of a block: first is what stands in the column at the centre, second its derivative. */
@@ -218,19 +216,34 @@ static ptrdiff_t store_float64(ptrdiff_t width, const double *high, const double
     return unresolved;
 }
 
+/* Segment s of the row at position 0: sines are +0, cosines the amplitude, rounded. */
+static void store_origin(const tile *t, const segment *s, void *to)
+{
+    const posenc_job *job = t->job;
+    const double cosine = job->amplitude * job->scale;
+    const int first_is_cosine = job->cos_first != (!job->interleaved && s->place > 0);
+    const double even = first_is_cosine ? cosine : 0.0, odd = first_is_cosine != job->interleaved ? cosine : 0.0;
+    float *single = to;
+    double *pair = to;
+    for (ptrdiff_t i = 0; i < s->width; i++) { /* vector loop */
+        if (job->dtype == POSENC_FLOAT32)
+            single[i] = (float)(i % 2 ? odd : even);
+        else
+            pair[i] = i % 2 ? odd : even;
+    }
+}
+
 /* Segment s of the row at position p: direct evaluation in double-double. */
 static void accurate(tile *t, const segment *s, int64_t p, void *to)
 {
     const posenc_job *job = t->job;
     phasors row;
     double high[COLUMNS], low[COLUMNS], bound[COLUMNS];
-    if (p != 0) {
-        direct_phasors(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
-    } else {
-        memset(&row, 0, sizeof row);
-        for (ptrdiff_t i = 0; i < t->m; i++)
-            row.cos_high[i] = job->amplitude;
+    if (p == 0) {
+        store_origin(t, s, to);
+        return;
     }
+    direct(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
     spread(t, row.sin_high, row.cos_high, high);
     spread(t, row.sin_low, row.cos_low, low);
     set_bounds(t, job->accurate_bound, fabs((double)p), bound);
@@ -379,7 +392,7 @@ static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t rows)
         const int first = row == end - rows;
         size = end - row < POSENC_BLOCK ? end - row : POSENC_BLOCK;
         if (first || size < POSENC_BLOCK)
-            direct_phasors(&job->waves, t->k, t->m, position_of(job->start + row, (double)((size + 1) / 2) - 0.5), job->amplitude,
+            direct(&job->waves, t->k, t->m, position_of(job->start + row, (double)((size + 1) / 2) - 0.5), job->amplitude,
                            &t->centre);
         else
             turn(t->m, &t->centre, step, step + t->m, step + 2 * t->m, step + 3 * t->m);
@@ -394,7 +407,7 @@ static void fill_directly(tile *t, ptrdiff_t row)
     const int64_t p = job->start + row;
     const int fast = job->dtype == POSENC_FLOAT32 && p != 0;
     if (fast) {
-        direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, t->centre.sin_high, t->centre.cos_high);
+        direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &t->centre);
         spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
         set_bounds(t, job->fast_bound, fabs((double)p), t->bound);
     }

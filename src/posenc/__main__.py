@@ -1,0 +1,3 @@
+from posenc._cli import main
+
+raise SystemExit(main())
