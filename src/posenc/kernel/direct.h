@@ -18,17 +18,17 @@
 #define ALIGNED _Alignas(LINE)
 enum { LINE = 64, SPARE = LINE / sizeof(double) };
 
-static inline double round_to_integer(double x)
+/* x - an integer: in [-1/2, 1/2] for |x| < 2^52, where |x| + 2^52 has units in its last place; an integer above. */
+static inline double without_integer(double x)
 {
-    const double magic = 0x1.8p52;
-    return (x + magic) - magic;
+    const double magic = copysign(0x1p52, x);
+    return x - ((x + magic) - magic);
 }
 
-/* x mod 1 in [-1/2, 1/2], exactly, for |x| < 2^62: above 2^51 the first step leaves an integer, the second nothing. */
+/* x mod 1 in [-1/2, 1/2], exactly, for |x| < 2^62: above 2^52 the first step leaves a small integer, the second nothing. */
 static inline double fraction(double x)
 {
-    x -= round_to_integer(x);
-    return x - round_to_integer(x);
+    return without_integer(without_integer(x));
 }
 
 static inline uint64_t bits64(double x)

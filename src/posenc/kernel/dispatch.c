@@ -74,21 +74,6 @@ int posenc_kernel_runs(int i)
     return i == 0;
 }
 
-ptrdiff_t posenc_tiles(ptrdiff_t n)
-{
-    return (n + POSENC_TILE - 1) / POSENC_TILE;
-}
-
-ptrdiff_t posenc_items(const posenc_job *job)
-{
-    return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
-}
-
-ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved)
-{
-    return m * (4 * POSENC_HALF * (interleaved ? 2 : 1) + 4);
-}
-
 /* ---- floating-point environment ------------------------------------------------------------------------------------- */
 
 #ifdef POSENC_X86

@@ -59,9 +59,22 @@ typedef struct {
     ptrdiff_t (*fill)(const posenc_job *job, ptrdiff_t item);
 } posenc_kernel;
 
-ptrdiff_t posenc_tiles(ptrdiff_t n);
-ptrdiff_t posenc_items(const posenc_job *job);
-ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved);
+/* At least one: a row without frequencies still has its zero column. */
+static inline ptrdiff_t posenc_tiles(ptrdiff_t n)
+{
+    return n > 0 ? (n + POSENC_TILE - 1) / POSENC_TILE : 1;
+}
+
+static inline ptrdiff_t posenc_items(const posenc_job *job)
+{
+    return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
+}
+
+/* Doubles in the rotations of m frequencies. */
+static inline ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved)
+{
+    return m * (4 * POSENC_HALF * (interleaved ? 2 : 1) + 4);
+}
 
 /* The compiled kernels, slowest first, and whether this machine runs number i. */
 extern const posenc_kernel *const posenc_kernels[];

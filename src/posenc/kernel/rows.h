@@ -256,23 +256,37 @@ static void accurate(tile *t, const segment *s, int64_t p, void *to)
 
 /* ---- fast and doubt ------------------------------------------------------------------------------------------------- */
 
-/* The rows up and down from a block's centre, in plain doubles. Nonzero if an entry of them is in doubt.
+/* offset + first * cos_h + second * sin_h: a column of the row h positions from the centre, in plain doubles.
  *
- * Bound: with u = 2^-53, first and second are off by u, the rotation by u; a product rounds once (u), the bound's addition
+ * Bound: with u = 2^-53, first and second are off by u, the rotation by u; a product rounds once (u), the offset's addition
  * once and the sum once: below u * (4 |first cos| + 3 |second sin| + |value|), and each of the three is at most the
  * amplitude, together with the first two's sum: below 5 u * amplitude < POSENC_DOUBLE_BOUND * amplitude. In a sine's column
  * |first| <= |c w|, |sin| <= |h w|: below 5 u * amplitude * min(1, |w| (|c| + h)). */
+static inline double turned(double first, double second, double cos_h, double sin_h, double offset)
+{
+    return multiply_add(second, sin_h, multiply_add(first, cos_h, offset));
+}
+
+/* The same in double-doubles, not normalised.
+ *
+ * Bound: the centre is off by 2^-92 from its direct evaluation and 2^-101 a step, the rotation by 2^-93 and 2^-101 a turn of
+ * its chain, this by 2^-101: below POSENC_DOUBLE_DOUBLE_BOUND * amplitude, for sines * min(1, |w| (|c| + h)). */
+static inline dd turned_dd(dd first, dd second, dd cos_h, dd sin_h)
+{
+    return dd_sum(dd_product(first, cos_h), dd_product(second, sin_h));
+}
+
+/* The rows up and down from a block's centre. Nonzero if an entry of them is in doubt. */
 static uint32_t pair_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
                              const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
                              float *restrict up, float *restrict down)
 {
     uint32_t doubt = 0;
     for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        double above = multiply_add(first[i], cos_h[i], bound[i]), below = multiply_add(first[i], cos_h[i], -bound[i]);
-        float up_above = (float)multiply_add(second[i], sin_h[i], above);
-        float up_below = (float)multiply_add(second[i], sin_h[i], below);
-        float down_above = (float)multiply_add(-second[i], sin_h[i], above);
-        float down_below = (float)multiply_add(-second[i], sin_h[i], below);
+        float up_above = (float)turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        float up_below = (float)turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
+        float down_above = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        float down_below = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
         up[i] = up_above;
         down[i] = down_above;
         doubt |= (bits32(up_above) ^ bits32(up_below)) | (bits32(down_above) ^ bits32(down_below));
@@ -280,10 +294,6 @@ static uint32_t pair_float32(ptrdiff_t width, const double *restrict first, cons
     return doubt;
 }
 
-/* The same in double-doubles.
- *
- * Bound: the centre is off by 2^-92 from its direct evaluation and 2^-101 a step, the rotation by 2^-93 and 2^-101 a turn of
- * its chain, this by 2^-101: below POSENC_DOUBLE_DOUBLE_BOUND * amplitude, for sines * min(1, |w| (|c| + h)). */
 static uint64_t pair_float64(ptrdiff_t width, const double *restrict first_high, const double *restrict first_low,
                              const double *restrict second_high, const double *restrict second_low,
                              const double *restrict cos_high, const double *restrict sin_high, const double *restrict cos_low,
@@ -292,9 +302,9 @@ static uint64_t pair_float64(ptrdiff_t width, const double *restrict first_high,
 {
     uint64_t doubt = 0;
     for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        dd a = dd_product((dd){first_high[i], first_low[i]}, (dd){cos_high[i], cos_low[i]});
-        dd b = dd_product((dd){second_high[i], second_low[i]}, (dd){sin_high[i], sin_low[i]});
-        dd sum = dd_sum(a, b), difference = dd_sum(a, dd_negative(b));
+        dd first = {first_high[i], first_low[i]}, second = {second_high[i], second_low[i]};
+        dd cos_h = {cos_high[i], cos_low[i]}, sin_h = {sin_high[i], sin_low[i]};
+        dd sum = turned_dd(first, second, cos_h, sin_h), difference = turned_dd(first, dd_negative(second), cos_h, sin_h);
         double up_above = sum.high + (sum.low + bound[i]), up_below = sum.high + (sum.low - bound[i]);
         double down_above = difference.high + (difference.low + bound[i]);
         double down_below = difference.high + (difference.low - bound[i]);

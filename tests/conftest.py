@@ -1,0 +1,110 @@
+"""Options and fixtures of all tests."""
+
+import ctypes
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posenc
+from posenc._load import core
+
+SOURCES = Path(__file__).parent.parent / "src" / "posenc" / "kernel"
+NATIVE = "neon" if "neon" in core.KERNELS else "baseline"
+ALL_KERNELS = [NATIVE] if NATIVE == "neon" else ["baseline", "avx2", "avx512"]
+DRIVER_FLAGS = {"baseline": [], "neon": [], "avx2": ["-mavx2", "-mfma"]}
+DRIVER_FLAGS["avx512"] = [*DRIVER_FLAGS["avx2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--exhaustive", action="store_true", help="run the tests of 10**8 and more entries too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--exhaustive"):
+        for item in items:
+            if "exhaustive" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="10**8 entries and more: --exhaustive runs it"))
+
+
+@pytest.fixture(params=ALL_KERNELS)
+def kernel(request):
+    """Each kernel of this platform in turn; those that this machine cannot run are skipped."""
+    if request.param not in core.KERNELS:
+        pytest.skip(f"this machine does not run the {request.param} kernel")
+    before = core.kernel()
+    core.use_kernel(request.param)
+    posenc.clear_cache()
+    yield request.param
+    core.use_kernel(before)
+    posenc.clear_cache()
+
+
+class Driver:
+    """kernel_driver.c: the kernels' values before they are rounded."""
+
+    def __init__(self, library):
+        self._library = library
+        library.driver_control.restype = ctypes.c_uint64
+        library.driver_control.argtypes = [ctypes.c_uint64]
+
+    def blocks(self, turns, amplitude, start, blocks):
+        """below, above, high, low, bound of the fast path, each (rows, 2 n)."""
+        n = turns.shape[1]
+        arrays = [np.empty((32 * blocks, 2 * n)) for _ in range(5)]
+        status = self._library.driver_blocks(
+            ctypes.c_ssize_t(n),
+            _pointer(turns),
+            ctypes.c_double(amplitude),
+            ctypes.c_int64(start),
+            ctypes.c_ssize_t(blocks),
+            *map(_pointer, arrays),
+        )
+        assert status == 0
+        return arrays
+
+    def direct(self, turns, position):
+        """sin high, sin low, cos high, cos low of the accurate path, each (n,)."""
+        n = turns.shape[1]
+        arrays = [np.empty(n) for _ in range(4)]
+        self._library.driver_direct(ctypes.c_ssize_t(n), _pointer(turns), ctypes.c_int64(position), *map(_pointer, arrays))
+        return arrays
+
+    def control(self, word):
+        """Set this thread's floating-point control word; returns the one before."""
+        return self._library.driver_control(word)
+
+
+def _pointer(array):
+    assert array.dtype == np.float64 and array.flags.c_contiguous
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+@pytest.fixture(scope="session")
+def drivers(tmp_path_factory):
+    """A function from a kernel's name to its `Driver`."""
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    compiler = shutil.which(compiler) or shutil.which("cc")
+    if compiler is None or not SOURCES.exists():
+        pytest.skip("no C compiler or no kernel sources here: the kernels' unrounded values cannot be looked at")
+    folder, made = tmp_path_factory.mktemp("driver"), {}
+
+    def driver(name):
+        if name not in made:
+            library = folder / f"driver_{name}.so"
+            flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", *DRIVER_FLAGS[name], f"-I{SOURCES}"]
+            source = Path(__file__).parent / "kernel_driver.c"
+            subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+            made[name] = Driver(ctypes.CDLL(str(library)))
+        return made[name]
+
+    return driver
+
+
+@pytest.fixture
+def driver(kernel, drivers):
+    """The `Driver` of the kernel in use."""
+    return drivers(kernel)
