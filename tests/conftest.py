@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 import sysconfig
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -83,23 +84,29 @@ def _pointer(array):
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
+def build_driver(name, folder):
+    """The `Driver` compiled for a kernel's instruction set; None where that cannot be done."""
+    compiler = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) or shutil.which("cc")
+    if compiler is None or not SOURCES.exists():
+        return None
+    library = folder / f"driver_{name}.so"
+    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", *DRIVER_FLAGS[name], f"-I{SOURCES}"]
+    source = Path(__file__).parent / "kernel_driver.c"
+    subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    return Driver(ctypes.CDLL(str(library)))
+
+
 @pytest.fixture(scope="session")
 def drivers(tmp_path_factory):
     """A function from a kernel's name to its `Driver`."""
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    compiler = shutil.which(compiler) or shutil.which("cc")
-    if compiler is None or not SOURCES.exists():
-        pytest.skip("no C compiler or no kernel sources here: the kernels' unrounded values cannot be looked at")
-    folder, made = tmp_path_factory.mktemp("driver"), {}
+    folder = tmp_path_factory.mktemp("driver")
 
+    @lru_cache
     def driver(name):
-        if name not in made:
-            library = folder / f"driver_{name}.so"
-            flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", *DRIVER_FLAGS[name], f"-I{SOURCES}"]
-            source = Path(__file__).parent / "kernel_driver.c"
-            subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
-            made[name] = Driver(ctypes.CDLL(str(library)))
-        return made[name]
+        built = build_driver(name, folder)
+        if built is None:
+            pytest.skip("no C compiler or no kernel sources here: the kernels' unrounded values cannot be looked at")
+        return built
 
     return driver
 

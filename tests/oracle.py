@@ -5,6 +5,7 @@ arguments below 2**64, so that an error of 2**-330 decides nothing short of a ti
 """
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 
@@ -33,6 +34,10 @@ if gmpy2 is not None:
         with gmpy2.context(WIDE):
             return 2 * gmpy2.const_pi()
 
+    def as_fraction(value):
+        """The number held, exactly."""
+        return Fraction(*map(int, value.as_integer_ratio()))
+
     def sin_cos(position, frequency, amplitude=1.0):
         """amplitude * (sin, cos) of position * frequency, to 400 bits."""
         with gmpy2.context(WIDE):
@@ -57,7 +62,10 @@ else:
         return mpmath.exp(mpmath.log(mpmath.mpf(base)) * numerator / denominator)
 
     def two_pi():
-        return 2 * mpmath.pi
+        return +(2 * mpmath.pi)
+
+    def as_fraction(value):
+        return Fraction(*map(int, mpmath.libmp.to_rational(value._mpf_)))
 
     def sin_cos(position, frequency, amplitude=1.0):
         angle = position * frequency

@@ -1,3 +1,5 @@
+"""``python -m posenc``."""
+
 from posenc._cli import main
 
 raise SystemExit(main())

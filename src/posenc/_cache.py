@@ -1,7 +1,7 @@
 """A cache bounded in bytes, for things that are expensive to make and never change."""
 
 import os
-import threading
+from _thread import allocate_lock  # threading itself takes a millisecond to import
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ class Cache:
             os.register_at_fork(after_in_child=self._start)
 
     def _start(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._entries: dict[Hashable, Any] = {}
         self.nbytes = 0
 

@@ -118,7 +118,7 @@ def _whole_table(encoding: _encoding.Encoding, arguments: argparse.Namespace) ->
 
 @contextmanager
 def _replacing(output: str, nbytes: int, *, force: bool) -> Iterator[BinaryIO]:
-    """A file of about ``nbytes`` that becomes ``output`` when the block is done, and vanishes when it is not."""
+    """Open a file for ``nbytes`` that becomes ``output`` when the block is done, and vanishes when it is not."""
     target, mode = _target(output, force)
     directory = os.path.dirname(target)
     usage = shutil.disk_usage(directory)
@@ -140,7 +140,7 @@ def _replacing(output: str, nbytes: int, *, force: bool) -> Iterator[BinaryIO]:
 
 
 def _target(output: str, force: bool) -> tuple[str, int | None]:
-    """The path to write, symbolic links followed, and the permissions of the file that is there, None if there is none."""
+    """Return the path to write, symbolic links followed, and the permissions of the file that is there, None without one."""
     mode = None
     try:
         target = os.path.realpath(output)

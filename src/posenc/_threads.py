@@ -5,7 +5,6 @@ import os
 import sys
 from contextvars import ContextVar, Token
 from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -133,29 +132,26 @@ def _is_multiprocessing_child() -> bool:
 def cgroup_quota(root: str) -> int | None:
     """Processors by the cgroup's CPU quota (v2, else v1), rounded up; None where there is none or it cannot be read."""
     quotas = []
-    for line in _read(Path(root, "proc/self/cgroup")).splitlines():
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if not path:
-            continue
-        if controllers == "":
-            mount, parse = Path(root, "sys/fs/cgroup"), _quota_v2
-        elif "cpu" in controllers.split(","):
-            mount, parse = Path(root, "sys/fs/cgroup/cpu"), _quota_v1
+    for line in _read(root, "proc/self/cgroup").splitlines():
+        _, controllers, group = (*line.split(":", 2), "", "")[:3]
+        if group and controllers == "":
+            mount, parse = "sys/fs/cgroup", _quota_v2
+        elif group and "cpu" in controllers.split(","):
+            mount, parse = "sys/fs/cgroup/cpu", _quota_v1
         else:
             continue
-        # a container may see its own group as the root of the mount: the quota of every level counts
-        group = mount / path.lstrip("/")
-        quotas += [parse(level) for level in (group, *group.parents) if level.is_relative_to(mount)]
-    limits = [quota for quota in quotas if quota is not None]
-    return min(limits) if limits else None
+        # the quota of every level counts, and a container may see its own group as the root of the mount
+        names = group.strip("/").split("/")
+        quotas += [parse(os.path.join(root, mount, *names[:depth])) for depth in range(len(names) + 1)]
+    return min((quota for quota in quotas if quota is not None), default=None)
 
 
-def _quota_v2(group: Path) -> int | None:
-    return _processors_of(*_read(group / "cpu.max").split())
+def _quota_v2(group: str) -> int | None:
+    return _processors_of(*_read(group, "cpu.max").split())
 
 
-def _quota_v1(group: Path) -> int | None:
-    return _processors_of(*_read(group / "cpu.cfs_quota_us").split(), *_read(group / "cpu.cfs_period_us").split())
+def _quota_v1(group: str) -> int | None:
+    return _processors_of(*_read(group, "cpu.cfs_quota_us").split(), *_read(group, "cpu.cfs_period_us").split())
 
 
 def _processors_of(quota: str = "", period: str = "", *_: str) -> int | None:
@@ -164,8 +160,9 @@ def _processors_of(quota: str = "", period: str = "", *_: str) -> int | None:
     return max(1, math.ceil(int(quota) / int(period)))
 
 
-def _read(path: Path) -> str:
+def _read(folder: str, name: str) -> str:
     try:
-        return path.read_text()
+        with open(os.path.join(folder, name)) as file:
+            return file.read()
     except (OSError, ValueError):
         return ""

@@ -85,7 +85,11 @@ class Frequencies:
 
     def waves(self) -> "core.Waves":
         """The frequencies in the form that the kernels take."""
-        return core.Waves(self._series((1 << 600) // (2 * _exact.pi(300)), 300, -1))
+        return core.Waves(self.series())
+
+    def series(self) -> NDArray[np.float64]:
+        """The frequencies in turns per position, each the unevaluated sum of three doubles, shape (3, n)."""
+        return self._series((1 << 600) // (2 * _exact.pi(300)), 300, -1)
 
     def turns(self, k: int, bits: int) -> int:
         """w_k / (2 pi) * 2**bits, within 2 units, for `posenc._exact`."""

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-    POSENC_TILE = 256,   /* frequencies of one work item: its arrays stay in the L1 cache, its rotations in L2 */
+    POSENC_TILE = 512,   /* frequencies of one work item: its arrays stay in the L1 cache, its rotations in L2 */
     POSENC_HALF = 16,    /* rotations of a block: rows centre - h and centre + h, h = 1/2, 3/2, ... */
     POSENC_BLOCK = 2 * POSENC_HALF,
     POSENC_CHUNK = 512   /* rows of one work item */

@@ -429,42 +429,61 @@ static void fill_directly(tile *t, ptrdiff_t row)
     }
 }
 
+/* Room for a tile and, if asked for, its rotations, both aligned. Too much for the stack of a thread. */
+static void *allocate_tile(tile **t, ptrdiff_t rotations_size, double **rotations)
+{
+    const size_t tile_size = (sizeof(tile) + LINE - 1) & ~(size_t)(LINE - 1);
+    char *memory = malloc(tile_size + (size_t)rotations_size * sizeof(double) + LINE);
+    if (memory != NULL) {
+        char *aligned = memory + (-(uintptr_t)memory & (LINE - 1));
+        *t = (tile *)(void *)aligned;
+        *rotations = (double *)(void *)(aligned + tile_size);
+    }
+    return memory;
+}
+
+static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t rows)
+{
+    const size_t size = (size_t)item_size(job);
+    for (ptrdiff_t i = row; i < row + rows; i++)
+        memset(job->out + i * job->row_stride + job->columns * (ptrdiff_t)size, 0, size);
+}
+
 static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
 {
-    const ptrdiff_t tiles = posenc_tiles(job->waves.n), row = item / tiles * POSENC_CHUNK, rest = job->length - row;
+    const ptrdiff_t tiles = posenc_tiles(job->waves.n), k = item % tiles * POSENC_TILE, n = job->waves.n;
+    const ptrdiff_t m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
+    const ptrdiff_t row = item / tiles * POSENC_CHUNK, rest = job->length - row;
     const ptrdiff_t rows = rest < POSENC_CHUNK ? rest : POSENC_CHUNK;
-    tile t;
-    t.job = job;
-    t.k = item % tiles * POSENC_TILE;
-    t.m = job->waves.n - t.k < POSENC_TILE ? job->waves.n - t.k : POSENC_TILE;
-    t.unresolved = 0;
-    find_segments(&t);
-
-    double *own = NULL;
-    t.rotations = NULL;
-    if (job->rotations != NULL) {
-        t.rotations = job->rotations + posenc_rotations_size(t.k, job->interleaved);
-    } else if (rows >= WORTH_ROTATIONS) {
-        t.rotations = own = malloc((size_t)posenc_rotations_size(t.m, job->interleaved) * sizeof *own);
-        if (own == NULL)
-            return -1;
-        build_rotations(&job->waves, t.k, t.m, job->interleaved, own);
-    }
-    if (t.rotations != NULL)
-        fill_blocks(&t, row, rows);
-    else
+    const int builds = job->rotations == NULL && rows >= WORTH_ROTATIONS;
+    tile *t;
+    double *own;
+    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved) : 0, &own);
+    if (memory == NULL)
+        return -1;
+    t->job = job;
+    t->k = k;
+    t->m = m;
+    t->unresolved = 0;
+    find_segments(t);
+    if (builds)
+        build_rotations(&job->waves, k, m, job->interleaved, own);
+    if (job->rotations != NULL || builds) {
+        t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved);
+        fill_blocks(t, row, rows);
+    } else {
         for (ptrdiff_t i = 0; i < rows; i++)
-            fill_directly(&t, row + i);
-    free(own);
-
-    if (job->columns < job->dim && t.k + t.m == job->waves.n)
-        for (ptrdiff_t i = row; i < row + rows; i++)
-            memset(job->out + i * job->row_stride + job->columns * item_size(job), 0, (size_t)item_size(job));
+            fill_directly(t, row + i);
+    }
+    if (job->columns < job->dim && k + m == n)
+        fill_zero_column(job, row, rows);
 #if POSENC_STREAMS
     if (job->stream)
         _mm_sfence();
 #endif
-    return t.unresolved;
+    const ptrdiff_t unresolved = t->unresolved;
+    free(memory);
+    return unresolved;
 }
 
 #endif
