@@ -80,7 +80,8 @@ class Driver:
 
 
 def _pointer(array):
-    assert array.dtype == np.float64 and array.flags.c_contiguous
+    assert array.dtype == np.float64
+    assert array.flags.c_contiguous
     return array.ctypes.data_as(ctypes.c_void_p)
 
 

@@ -21,7 +21,7 @@ KEPT = 12  # of each dtype and setting
 
 
 def float32_candidates(dim, base):
-    """Entries whose float64 is a midpoint of two float32, or within 2 units of one: double rounding gets half of the first wrong."""
+    """Entries whose float64 is a midpoint of two float32, where rounding twice can go wrong, or within 2 units of one."""
     rows, out = 1 << 14, np.empty((1 << 14, dim))
     for start in STARTS:
         for begin in range(start, start + (1 << 28) // dim, rows):

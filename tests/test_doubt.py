@@ -25,7 +25,9 @@ def written(encoding, length, start, dtype, **bounds):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("dim", "base", "start"), [(512, 1e4, 0), (100, 1e30, -500), (64, 1e-3, 2**50), (301, 1.5, 2**62), (2, 1e4, 10**6)])
+@pytest.mark.parametrize(
+    ("dim", "base", "start"), [(512, 1e4, 0), (100, 1e30, -500), (64, 1e-3, 2**50), (301, 1.5, 2**62), (2, 1e4, 10**6)]
+)
 def test_fast_and_accurate_agree_on_whole_tables(dim, base, start, dtype, kernel):
     encoding = posenc.Encoding(dim, base=base)
     fast = written(encoding, 1200, start, dtype)
@@ -37,7 +39,9 @@ def test_fast_and_accurate_agree_on_whole_tables(dim, base, start, dtype, kernel
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("dim", "base", "start"), [(1024, 1e4, 0), (512, 5e5, 10**9), (256, 1e30, 2**53), (2048, 1e4, -(2**63))])
+@pytest.mark.parametrize(
+    ("dim", "base", "start"), [(1024, 1e4, 0), (512, 5e5, 10**9), (256, 1e30, 2**53), (2048, 1e4, -(2**63))]
+)
 def test_fast_and_accurate_agree_exhaustively(dim, base, start, dtype, kernel):
     encoding = posenc.Encoding(dim, base=base)
     rows = 2**15
@@ -47,7 +51,10 @@ def test_fast_and_accurate_agree_exhaustively(dim, base, start, dtype, kernel):
         assert np.array_equal(fast.view(np.uint8), accurate.view(np.uint8)), f"{dim} {base} {begin} {dtype}"
 
 
-@pytest.mark.parametrize(("dim", "base", "start"), [(16, 1e4, 0), (16, 1e4, -64), (12, 1e30, 3), (8, 1e-3, 2**53 - 128), (10, 7.0, 2**62), (6, 1e4, -(2**63))])
+@pytest.mark.parametrize(
+    ("dim", "base", "start"),
+    [(16, 1e4, 0), (16, 1e4, -64), (12, 1e30, 3), (8, 1e-3, 2**53 - 128), (10, 7.0, 2**62), (6, 1e4, -(2**63))],
+)
 @pytest.mark.parametrize("amplitude", [1.0, -0.3])
 def test_the_truth_lies_within_the_bounds(dim, base, start, amplitude, driver):
     below, above, high, low, bound = driver.blocks(series(dim, base), amplitude, start, 4)
@@ -120,7 +127,7 @@ def continued_fraction_numerators(value, limit):
 
 
 def test_near_zero():
-    """At w = 1, sines of the numerators of pi's convergents, and cosines of pi / 2's: down to 2^-62 and past the accurate path."""
+    """Sines of the numerators of pi's convergents and cosines of pi / 2's: down to 2^-62, past the accurate path."""
     pi = oracle.as_fraction(oracle.two_pi()) / 2
     numerators = continued_fraction_numerators(pi, 2**63 - 1) + continued_fraction_numerators(pi / 2, 2**63 - 1)
     assert max(numerators) > 2**61

@@ -38,7 +38,7 @@ def real(name: str, value: Any) -> float:
             converted = float(cast(SupportsFloat, value))
         except OverflowError:
             raise ValueError(f"{name} is {value!r}; it must be a number that float64 holds") from None
-        if converted != value and value == value:  # noqa: PLR0124
+        if converted != value and value == value:
             raise ValueError(f"{name} is {value!r}; it must be a number that float64 holds exactly")
         value = converted
     if not math.isfinite(value):

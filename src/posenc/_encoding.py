@@ -117,19 +117,7 @@ class Encoding:
         amplitude = _check.real("amplitude", amplitude)
         if amplitude == 0.0:
             raise ValueError("amplitude is 0.0; it must not be 0")
-        if frequencies is None:
-            rule = 10000.0 if base is None else positive_base(base)
-            frequencies = Frequencies(pairs, rule, 2, dim, f"paper({dim}, base={rule!r})")
-        else:
-            if base is not None:
-                raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")
-            if not isinstance(frequencies, Frequencies):
-                raise TypeError(
-                    f"frequencies must be made by a rule of posenc.frequencies, not {type(frequencies).__name__} {frequencies!r}"
-                )
-            if len(frequencies) != pairs:
-                raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
-            rule = None
+        rule, frequencies = _chosen_frequencies(dim, pairs, odd_name, base, frequencies)
         cos_first = _check.flag("cos_first", cos_first)
         columns = 2 * pairs if odd_name == "zero" else dim
         fields: dict[str, Any] = {
@@ -216,7 +204,7 @@ class Encoding:
 
     @property
     def layout(self) -> Layout:
-        """ "interleaved" or "concatenated"."""
+        """Either "interleaved" or "concatenated"."""
         return "interleaved" if self._interleaved else "concatenated"
 
     @property
@@ -285,7 +273,8 @@ class Encoding:
         TypeError
             If an argument is of the wrong type or ``out`` of another dtype.
         ValueError
-            If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency exceeds 2**64.
+            If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency
+            exceeds 2**64.
         MemoryError
             If the table does not fit in memory.
 
@@ -372,6 +361,23 @@ class Encoding:
         else:
             second, k = divmod(column, len(self._frequencies))
         return k, bool(second) != self._cos_first
+
+
+def _chosen_frequencies(
+    dim: int, pairs: int, odd: str, base: float | None, frequencies: Frequencies | None
+) -> tuple[float | None, Frequencies]:
+    """The base, None if ``frequencies`` are given, and the frequencies."""
+    if frequencies is None:
+        base = 10000.0 if base is None else positive_base(base)
+        return base, Frequencies(pairs, base, 2, dim, f"frequencies.paper({dim}, base={base!r})")
+    if base is not None:
+        raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")
+    if not isinstance(frequencies, Frequencies):
+        kind = type(frequencies).__name__
+        raise TypeError(f"frequencies must be made by a rule of posenc.frequencies, not {kind} {frequencies!r}")
+    if len(frequencies) != pairs:
+        raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
+    return None, frequencies
 
 
 def _scaled(amplitude: float) -> tuple[float, float]:

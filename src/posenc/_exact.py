@@ -27,11 +27,7 @@ def _arctan_inverse(n: int, bits: int, sign: int) -> int:
 def _constants(bits: int) -> tuple[int, int]:
     guarded = bits + 32  # the series below lose less than 2**12 units
     pi = 16 * _arctan_inverse(5, guarded, -1) - 4 * _arctan_inverse(239, guarded, -1)
-    log_2 = (
-        18 * _arctan_inverse(26, guarded, 1)
-        - 2 * _arctan_inverse(4801, guarded, 1)
-        + 8 * _arctan_inverse(8749, guarded, 1)
-    )
+    log_2 = 18 * _arctan_inverse(26, guarded, 1) - 2 * _arctan_inverse(4801, guarded, 1) + 8 * _arctan_inverse(8749, guarded, 1)
     return pi >> 32, log_2 >> 32
 
 
@@ -46,13 +42,13 @@ def pi(bits: int) -> int:
 
 
 def log_2(bits: int) -> int:
-    """ln 2, within 2 units: a Machin-like formula in arctanh."""
+    """Ln 2, within 2 units: a Machin-like formula in arctanh."""
     return _constant(1, bits)
 
 
 @lru_cache(maxsize=64)
 def log(x: float, bits: int) -> int:
-    """ln x of a float, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""
+    """Ln x of a float, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""
     mantissa, exponent = math.frexp(x)
     if mantissa < 0.7:
         mantissa, exponent = 2 * mantissa, exponent - 1

@@ -75,9 +75,7 @@ class threads:
         self._tokens.append(_context.set(self._n))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         _context.reset(self._tokens.pop())
 
 
@@ -116,10 +114,7 @@ def for_work(explicit: int | None, nbytes: int) -> int:
 
 def processors() -> int:
     """Processors that this process may use: by affinity, and by cgroup quota rounded up."""
-    if hasattr(os, "sched_getaffinity"):
-        available = len(os.sched_getaffinity(0))
-    else:
-        available = os.cpu_count() or 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(available, cgroup_quota("/") or available)
 
 

@@ -102,7 +102,7 @@ class Frequencies:
         return -math.log2(base) * max(n - 1, 0) * numerator / denominator
 
     def _series(self, first: int, bits: int, sign: int) -> NDArray[np.float64]:
-        """first / 2**bits * base**(sign * k * numerator / denominator) as three doubles each, shape (3, n)."""
+        """First / 2**bits * base**(sign * k * numerator / denominator) as three doubles each, shape (3, n)."""
         n, base, numerator, denominator = self.key
         series = np.empty((3, n))
         enough = 300 + math.ceil(abs(math.log2(base)) * numerator / denominator)
@@ -151,7 +151,7 @@ def paper(dim: int, base: float = 10000.0) -> Frequencies:
     """
     dim = _check.integer("dim", dim, least=1)
     base = positive_base(base)
-    return Frequencies((dim + 1) // 2, base, 2, dim, f"paper({dim}, base={base!r})")
+    return Frequencies((dim + 1) // 2, base, 2, dim, f"frequencies.paper({dim}, base={base!r})")
 
 
 def positive_base(base: float) -> float:

@@ -1,0 +1,69 @@
+"""What posenc is measured against: the same tables as people write them by hand."""
+
+import importlib
+import importlib.util
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+BASE = 10000.0
+
+
+def python_loop(length: int, dim: int) -> list[list[float]]:
+    """Plain Python, an entry at a time. ``dim`` is even, here and below."""
+    frequencies = [BASE ** (-k / dim) for k in range(0, dim, 2)]
+    rows = []
+    for position in range(length):
+        row = []
+        for frequency in frequencies:
+            angle = position * frequency
+            row.append(math.sin(angle))
+            row.append(math.cos(angle))
+        rows.append(row)
+    return rows
+
+
+def numpy_float64(length: int, dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """NumPy with angles, sines and cosines in float64, stored as ``dtype``."""
+    frequencies = np.exp(np.arange(0, dim, 2) * (-math.log(BASE) / dim))
+    angles = np.arange(length)[:, None] * frequencies
+    pe = np.empty((length, dim), dtype)
+    pe[:, 0::2] = np.sin(angles)
+    pe[:, 1::2] = np.cos(angles)
+    return pe
+
+
+def numpy_float32(length: int, dim: int) -> NDArray[np.float32]:
+    """NumPy with everything in float32."""
+    step = np.float32(-math.log(BASE) / dim)
+    frequencies = np.exp(np.arange(0, dim, 2, dtype=np.float32) * step)
+    angles = np.arange(length, dtype=np.float32)[:, None] * frequencies
+    pe = np.empty((length, dim), np.float32)
+    pe[:, 0::2] = np.sin(angles)
+    pe[:, 1::2] = np.cos(angles)
+    return pe
+
+
+def has_torch() -> bool:
+    """Whether `torch_float32` can run."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def torch_float32(length: int, dim: int) -> object:
+    """PyTorch's usual table, in its default dtype."""
+    torch: Any = importlib.import_module("torch")
+    frequencies = torch.exp(torch.arange(0, dim, 2).float() * (-math.log(BASE) / dim))
+    angles = torch.arange(length).float().unsqueeze(1) * frequencies
+    pe = torch.zeros(length, dim)
+    pe[:, 0::2] = torch.sin(angles)
+    pe[:, 1::2] = torch.cos(angles)
+    return pe
+
+
+def filled(length: int, dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """A new array with every entry the same: the cost of its memory alone."""
+    array = np.empty((length, dim), dtype)
+    array.fill(1.0)
+    return array

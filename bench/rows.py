@@ -1,0 +1,183 @@
+"""The rows of the speed table, as data. A new one is a line in `ROWS`, and a function that builds its pair if none here does.
+
+Invariant: this module and `bench.child` import nothing that NumPy does not, and NumPy and posenc only inside functions, so that
+a fresh process can still measure an import or a first call whole.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+Task = Callable[[], object]
+Pair = tuple[Task, Task]  # contender, reference
+Shape = tuple[int, int]
+
+#: How a row is measured, see `bench.child`:
+#: warm    calls back to back, in one process
+#: idle    single calls, each after a pause, in one process
+#: cold    the first call, each in a fresh process
+#: memory  growth of the peak resident memory, each in a fresh process
+Mode = Literal["warm", "idle", "cold", "memory"]
+
+
+class Skipped(Exception):
+    """A row that cannot be measured here; says why."""
+
+
+class Comparison(NamedTuple):
+    """What is made of one round: a contender's and a reference's measurement, seconds (memory: MiB)."""
+
+    of: Callable[[float, float], float]
+    sense: Literal["<=", ">="]
+    unit: str
+
+
+RATIO = Comparison(lambda contender, reference: contender / reference, "<=", "")
+SPEEDUP = Comparison(lambda contender, reference: reference / contender, ">=", "x")
+MORE_MS = Comparison(lambda contender, reference: (contender - reference) * 1e3, "<=", " ms")
+ALONE_MS = Comparison(lambda contender, _: contender * 1e3, "<=", " ms")
+PEAK_MIB = Comparison(max, "<=", " MiB")
+
+
+#: The kernels that have goals, in the order in which a row gives them.
+KERNELS = ("avx512", "avx2")
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    against: str
+    goals: tuple[float, float] | None
+    mode: Mode
+    comparison: Comparison
+    build: Callable[[], Pair]  # called in the process that measures
+    scale: float = 1.0  # times the reference's measurement, where it does a part of the work
+
+    def goal(self, kernel: str) -> float | None:
+        """What ``kernel`` is to reach."""
+        return self.goals[KERNELS.index(kernel)] if self.goals and kernel in KERNELS else None
+
+
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def warm_and_fill(shape: Shape, dtype: str = "float32", **keywords: Any) -> Pair:
+    """A table into an array that is there already, and that array's ``fill``."""
+    import numpy as np
+
+    import posenc
+
+    out = np.empty(shape, dtype)
+    return partial(posenc.table, *shape, out=out, **keywords), partial(out.fill, 1.0)
+
+
+def fresh_and(recipe: str, shape: Shape, part: Shape | None = None) -> Pair:
+    """A new table, and a recipe's, or the recipe's for a part of it."""
+    import posenc
+
+    return partial(posenc.table, *shape), reference(recipe, part or shape)
+
+
+def warm_and(recipe: str, shape: Shape) -> Pair:
+    """A table into an array that is there already, and a recipe's new one."""
+    import numpy as np
+
+    import posenc
+
+    return partial(posenc.table, *shape, out=np.empty(shape, np.float32)), reference(recipe, shape)
+
+
+def reference(recipe: str, shape: Shape) -> Task:
+    """A function of `bench.recipes`, with its arguments."""
+    from bench import recipes
+
+    if recipe == "torch_float32" and not recipes.has_torch():
+        raise Skipped("torch is not installed")
+    return partial(getattr(recipes, recipe), *shape)
+
+
+def two_bases(shape: Shape, base: float) -> Pair:
+    """Tables of ``base`` and of the usual base, into the same array."""
+    import numpy as np
+
+    import posenc
+
+    out = np.empty(shape, np.float32)
+    return partial(posenc.table, *shape, out=out, base=base), partial(posenc.table, *shape, out=out, base=1e4)
+
+
+def default_and_one(shape: Shape) -> Pair:
+    """A table by the default threads and by one, each into its own array. All but the threads is there already."""
+    import numpy as np
+
+    import posenc
+
+    tables = [partial(posenc.table, *shape, out=np.empty(shape, np.float32), threads=1) for _ in range(2)]
+    for table in tables:
+        table()
+    return partial(tables[0], threads=None), tables[1]
+
+
+def table_and_empty(shape: Shape) -> Pair:
+    """A new table, and NumPy's new array."""
+    import numpy as np
+
+    import posenc
+
+    return partial(posenc.table, *shape), partial(np.empty, shape, np.float32)
+
+
+def imports() -> Pair:
+    """Posenc with NumPy, and NumPy."""
+    return partial(__import__, "posenc"), partial(__import__, "numpy")
+
+
+def long_and_short(shape: Shape) -> Pair:
+    """Two tables into an array that is there already, the second a tenth as long."""
+    import numpy as np
+
+    import posenc
+
+    out = np.empty(shape, np.float32)
+    out.fill(1.0)  # last, so that resident memory stands at its peak when the call begins
+    short = out[: shape[0] // 10]
+    return partial(posenc.table, *shape, out=out), partial(posenc.table, *short.shape, out=short)
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+SMALL, MIDDLE, LARGE, HUGE = (512, 512), (2048, 512), (8192, 1024), (65536, 1024)
+LARGE_PART = (256, 1024)  # enough of LARGE for a slow recipe
+LONG = (81920, 1024)
+MEMORY_MIB = 4 + 32  # of which 32 are the cache
+
+ROWS = (
+    Row("table float32 8192x1024, warm", "fill", (1.0, 1.5), "warm", RATIO, partial(warm_and_fill, LARGE)),
+    Row("table float32 65536x1024, warm", "fill", (0.9, 1.1), "warm", RATIO, partial(warm_and_fill, HUGE)),
+    Row("table float32 8192x1024, fresh", "empty + fill", (0.8, 0.9), "warm", RATIO, partial(fresh_and, "filled", LARGE)),
+    Row("table float32 512x512, warm, threads=1", "fill", (2.4, 3.9), "warm", RATIO, partial(warm_and_fill, SMALL, threads=1)),
+    Row("table float64 8192x1024, warm", "fill", (1.1, 1.3), "warm", RATIO, partial(warm_and_fill, LARGE, "float64")),
+    Row("table float32 8192x1024, warm", "NumPy float64", (80, 50), "warm", SPEEDUP, partial(warm_and, "numpy_float64", LARGE)),
+    Row("table float32 8192x1024, warm", "NumPy float32", (12, 8), "warm", SPEEDUP, partial(warm_and, "numpy_float32", LARGE)),
+    Row("table float32 8192x1024, warm", "torch", (25, 15), "warm", SPEEDUP, partial(warm_and, "torch_float32", LARGE)),
+    Row("table float32 8192x1024, fresh", "NumPy float64", None, "warm", SPEEDUP, partial(fresh_and, "numpy_float64", LARGE)),
+    Row("table float32 8192x1024, fresh", "NumPy float32", None, "warm", SPEEDUP, partial(fresh_and, "numpy_float32", LARGE)),
+    Row("table float32 8192x1024, fresh", "torch", None, "warm", SPEEDUP, partial(fresh_and, "torch_float32", LARGE)),
+    Row(
+        *("table float32 8192x1024, fresh", "Python loop", None, "warm", SPEEDUP),
+        partial(fresh_and, "python_loop", LARGE, LARGE_PART),
+        scale=LARGE[0] / LARGE_PART[0],
+    ),
+    Row("table float32 8192x1024, base=1e6", "base=1e4", (1.05, 1.05), "warm", RATIO, partial(two_bases, LARGE, 1e6)),
+    Row("table float32 8192x1024, base=1e9", "base=1e4", (1.05, 1.05), "warm", RATIO, partial(two_bases, LARGE, 1e9)),
+    Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
+    Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
+    Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),
+    Row("table float32 8192x1024, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, LARGE)),
+    Row("table(1, 512), cached", "np.empty", (10, 10), "warm", RATIO, partial(table_and_empty, (1, 512))),
+    Row("first table(512, 512)", "NumPy float64", (1.0, 1.0), "cold", RATIO, partial(fresh_and, "numpy_float64", SMALL)),
+    Row("first table(512, 512), time", "-", (1.0, 1.0), "cold", ALONE_MS, partial(fresh_and, "numpy_float64", SMALL)),
+    Row("import posenc", "import numpy", (10, 10), "cold", MORE_MS, imports),
+    Row("extra memory, 81920 and 8192 rows", "-", (MEMORY_MIB, MEMORY_MIB), "memory", PEAK_MIB, partial(long_and_short, LONG)),
+)

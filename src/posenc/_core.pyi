@@ -1,0 +1,41 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KERNELS: tuple[str, ...]
+DOUBLE_BOUND: float
+DOUBLE_DOUBLE_BOUND: float
+OPENMP: int
+
+def use_kernel(name: str) -> None: ...
+def kernel() -> str: ...
+def geometric(first: bytes, first_exponent: int, ratio: bytes, ratio_exponent: int, series: NDArray[np.float64]) -> None: ...
+
+class Waves:
+    nbytes: int
+    def __init__(self, series: NDArray[np.float64]) -> None: ...
+
+def rotations_nbytes(n: int, interleaved: bool) -> int: ...
+
+class Rotations:
+    nbytes: int
+    def __init__(self, waves: Waves, interleaved: bool) -> None: ...
+
+class Layout:
+    def __init__(self, interleaved: bool, cos_first: bool, columns: int, amplitude: float, scale: float) -> None: ...
+
+def fill(
+    out: NDArray[Any],
+    start: int,
+    waves: Waves,
+    rotations: Rotations | None,
+    layout: Layout,
+    threads: int,
+    stream: bool,
+    fast_bound: float = 0.0,
+    accurate_bound: float = 0.0,
+) -> int: ...
+def openmp_threads() -> int: ...
+def may_go_parallel() -> bool: ...
+def is_forked() -> bool: ...
