@@ -1,6 +1,6 @@
 """Finds entries that lie nearest to a rounding boundary and prints them as lines for hard_cases.txt.
 
-``python tests/search_hard_cases.py > tests/hard_cases.txt`` (about two minutes). Candidates come from posenc's own wider
+``python tests/search_hard_cases.py > tests/hard_cases.txt`` (a few minutes). Candidates come from posenc's own wider
 results; what they round to, and how near they are, is MPFR's word.
 """
 

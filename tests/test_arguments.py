@@ -623,7 +623,7 @@ def test_extreme_amplitude_at_0(amplitude: float) -> None:
 
 # ---- an Encoding is a value ------------------------------------------------------------------------------------------
 
-NAMES = {"Encoding": Encoding, **{name: getattr(frequencies, name) for name in frequencies.__all__}}
+NAMES = {"Encoding": Encoding, "frequencies": frequencies}
 ENCODINGS = [
     Encoding(4),
     Encoding(1),

@@ -118,6 +118,19 @@ def test_slices(slice_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(buffers) == 1
 
 
+def test_new_file_grows_beside_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same folder, so that it can take its place at once; the old one is there until then."""
+    Path("x.npy").write_bytes(b"precious")
+    seen = []
+    patch_table(monkeypatch, lambda number: seen.append([Path("x.npy").read_bytes(), *map(os.path.getsize, names())]))
+    assert _cli.main(["table", "100", "4", "-o", "x.npy", "--force"]) == 0
+    assert len(seen) > 10
+    for old, *sizes in seen:
+        assert old == b"precious"
+        assert len(sizes) == 2
+        assert 8 in sizes
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_summary(dtype: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One line; the clock is stopped when the file is there."""
@@ -242,7 +255,6 @@ BAD: list[tuple[list[str], str]] = [
     (["2", "4", "--base", "1e999"], "base is inf; it must be finite"),
     (["2", "40", "--base", "1e300"], "base is 1e+300; the smallest frequency"),
     (["2", "40", "--base", "1e-300"], "start is 0 and length 2, and the largest frequency"),
-    (["1000", "4", "--base", str(2.0**-112)], "start is 0 and length 1000, and the largest frequency"),  # the last rows only
     (["2", "4", "--wide"], "unrecognized arguments: --wide"),
     (["2", "4", "--forc"], "unrecognized arguments: --forc"),
 ]
@@ -251,6 +263,23 @@ BAD: list[tuple[list[str], str]] = [
 @pytest.mark.parametrize(("argv", "message"), BAD, ids=[" ".join(argv) for argv, _ in BAD])
 def test_bad_argument(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(["table", *argv, "-o", "x.npy"]) == 2
+    assert message in one_line(capsys)
+    assert names() == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--base", str(2.0**-112)], "start is 0 and length 1000, and the largest frequency"),
+        (["--start", str(2**63 - 999)], f"start is {2**63 - 999} and length 1000; the last position"),
+    ],
+)
+def test_bad_last_row(
+    argv: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong with the last row only is found before the first is made."""
+    patch_table(monkeypatch, lambda number: pytest.fail("there are rows already"))
+    assert _cli.main(["table", "1000", "4", "-o", "x.npy", *argv]) == 2
     assert message in one_line(capsys)
     assert names() == []
 

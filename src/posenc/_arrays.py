@@ -63,10 +63,10 @@ def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
 def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
     """An uninitialised array, aligned to cache lines where that pays."""
     nbytes = shape[0] * shape[1] * kind.itemsize
+    if max(nbytes, shape[1] * kind.itemsize) > sys.maxsize - 64:
+        raise MemoryError(f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes")
     if nbytes < ALIGN_FROM:
         return np.empty(shape, kind)
-    if nbytes > sys.maxsize - 64:
-        raise MemoryError(f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes")
     memory = np.empty(nbytes + 64, np.uint8)
     offset = -memory.__array_interface__["data"][0] % 64
     return np.ndarray(shape, kind, memory, offset)

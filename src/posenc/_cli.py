@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.lib import format as npy
 
-from posenc import _arrays, _check, _encoding
+from posenc import _arrays, _encoding
 from posenc._version import __version__
 
 _SLICE_BYTES = 16 << 20  # of a table, made and written at once
@@ -104,10 +104,7 @@ def _table(arguments: argparse.Namespace) -> str:
 
 def _whole_table(encoding: _encoding.Encoding, arguments: argparse.Namespace) -> tuple[int, int, np.dtype[Any]]:
     """Length, start and dtype, checked before anything is written as `Encoding.table` would: it sees slices only."""
-    length = _check.integer("length", arguments.length, least=0, most=sys.maxsize)
-    start = encoding.first if arguments.start is None else _check.integer("start", arguments.start)
-    if start + length - 1 > _check.INT64_MAX:
-        raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
+    length, start = encoding._checked_range(arguments.length, arguments.start)
     kind = _arrays.checked_dtype(arguments.dtype, None)
     encoding._check_domain(start, length, kind)
     return length, start, kind

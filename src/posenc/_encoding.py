@@ -68,7 +68,7 @@ class Encoding:
     >>> e = posenc.Encoding(4, base=100.0, layout="concatenated")
     >>> e.table(2)
     array([[0.        , 0.        , 1.        , 1.        ],
-           [0.84147096, 0.09983342, 0.5403023 , 0.9950042 ]], dtype=float32)
+           [0.84147096, 0.09983341, 0.5403023 , 0.9950042 ]], dtype=float32)
     """
 
     __slots__ = (
@@ -286,11 +286,7 @@ class Encoding:
                [ 0.9092974 , -0.41614684,  0.01999867,  0.9998    ]],
               dtype=float32)
         """
-        if type(length) is not int or not 0 <= length <= sys.maxsize:
-            length = _check.integer("length", length, least=0, most=sys.maxsize)
-        start = self._first if start is None else _check.integer("start", start)
-        if start + length - 1 > _check.INT64_MAX:
-            raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
+        length, start = self._checked_range(length, start)
         if threads is not None:
             threads = _threads.checked("threads", threads)
         kind = _arrays.FLOAT32 if dtype is None and out is None else _arrays.checked_dtype(dtype, out)
@@ -306,11 +302,20 @@ class Encoding:
             self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes))
         return out
 
+    def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
+        """A table's length and first position."""
+        if type(length) is not int or not 0 <= length <= sys.maxsize:
+            length = _check.integer("length", length, least=0, most=sys.maxsize)
+        start = self._first if start is None else _check.integer("start", start)
+        if start + length - 1 > _check.INT64_MAX:
+            raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
+        return length, start
+
     def _check_domain(self, start: int, length: int, kind: np.dtype[Any]) -> None:
         if abs(self._amplitude) >= _arrays.FORMATS[kind].overflow:
             raise ValueError(f"amplitude is {self._amplitude!r}; it overflows {kind}")
-        farthest = max(abs(start), abs(start + length - 1), 1)
-        if length and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
+        farthest = max(abs(start), abs(start + length - 1)) if length else 0
+        if farthest and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
             raise ValueError(
                 f"start is {start} and length {length}, and the largest frequency 2**{self._log2_largest:.1f}; "
                 f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"

@@ -10,10 +10,6 @@
 #include "double_double.h"
 #include "kernel.h"
 
-#if defined(_MSC_VER) && !defined(__clang__)
-#define restrict __restrict
-#endif
-
 /* Arrays begin on a cache line, and not all at the same place of a page, where a load can be taken for a store's alias. */
 #define ALIGNED _Alignas(LINE)
 enum { LINE = 64, SPARE = LINE / sizeof(double) };

@@ -343,7 +343,7 @@ static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
 static void stream_copy(char *to, const char *from, size_t size)
 {
 #if POSENC_STREAMS
-    size_t head = (size_t)(-(intptr_t)to & (LINE - 1));
+    size_t head = (LINE - (uintptr_t)to % LINE) % LINE;
     if (head > size)
         head = size;
     memcpy(to, from, head);
@@ -435,7 +435,7 @@ static void *allocate_tile(tile **t, ptrdiff_t rotations_size, double **rotation
     const size_t tile_size = (sizeof(tile) + LINE - 1) & ~(size_t)(LINE - 1);
     char *memory = malloc(tile_size + (size_t)rotations_size * sizeof(double) + LINE);
     if (memory != NULL) {
-        char *aligned = memory + (-(uintptr_t)memory & (LINE - 1));
+        char *aligned = memory + (LINE - (uintptr_t)memory % LINE) % LINE;
         *t = (tile *)(void *)aligned;
         *rotations = (double *)(void *)(aligned + tile_size);
     }

@@ -1,0 +1,87 @@
+"""House rules: what keeps the code as it is meant to be."""
+
+import ast
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posenc
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "posenc"
+
+#: Each module imports only from those before it.
+LEVELS = [
+    {"_version", "_core", "_check", "_exact", "_cache"},
+    {"_load"},
+    {"frequencies", "_threads"},
+    {"_arrays", "_config"},
+    {"_encoding"},
+    {"__init__"},
+    {"_cli"},
+    {"__main__"},
+]
+
+
+def imported(path):
+    """Modules of posenc that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "posenc":
+            if node.module == "posenc":
+                yield from (
+                    alias.name if (SOURCE / f"{alias.name}.py").exists() or alias.name == "_core" else "__init__"
+                    for alias in node.names
+                )
+            else:
+                yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from ("__init__" for alias in node.names if alias.name.split(".")[0] == "posenc")
+
+
+@pytest.mark.skipif(not SOURCE.exists(), reason="no source tree beside the tests")
+def test_imports_point_downward():
+    level = {name: i for i, names in enumerate(LEVELS) for name in names}
+    files = sorted(SOURCE.glob("*.py"))
+    assert {path.stem for path in files} | {"_core"} == set(level)
+    for path in files:
+        for name in imported(path):
+            assert level[name] < level[path.stem], f"{path.name} imports {name}"
+
+
+@pytest.mark.skipif(not SOURCE.exists(), reason="no source tree beside the tests")
+def test_constants_are_what_their_generator_prints():
+    pytest.importorskip("mpmath", reason="the generator of constants.h needs mpmath")
+    make_constants = importlib.import_module("make_constants")
+    assert "\n".join(make_constants.header()) + "\n" == (SOURCE / "kernel" / "constants.h").read_text()
+
+
+@pytest.mark.skipif(not SOURCE.exists(), reason="no source tree beside the tests")
+def test_kernels_are_one_name_and_one_include():
+    for path in SOURCE.glob("kernel/kernel_*.c"):
+        code = [line for line in path.read_text().splitlines() if line and not line.startswith(("#if", "#else", "#endif"))]
+        assert all(line == '#include "rows.h"' or "posenc_kernel posenc_kernel_" in line for line in code), path
+    for path in SOURCE.glob("kernel/*.[ch]"):
+        assert "#pragma omp" not in path.read_text()
+        assert "Python.h" not in path.read_text()
+
+
+def test_public_names_are_documented_and_typed():
+    for name in posenc.__all__:
+        thing = getattr(posenc, name)
+        if name in ("__version__", "frequencies"):
+            continue
+        assert ">>> " in thing.__doc__, name
+        assert thing.__doc__.split("\n")[0].endswith("."), name
+        signature = inspect.signature(thing)
+        assert all(p.annotation is not p.empty for p in signature.parameters.values()), name
+    assert (Path(posenc.__file__).parent / "py.typed").exists()
+
+
+def test_too_large_requests_fail_cleanly():
+    for length, dim in ((2**62, 4), (2**40, 2**20), (sys.maxsize, 1)):
+        with pytest.raises(MemoryError):
+            posenc.table(length, dim, dtype=np.float64)
