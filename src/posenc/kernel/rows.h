@@ -47,9 +47,9 @@ typedef struct {
     const double *rotations;
     ptrdiff_t unresolved;
     phasors centre;
-    ALIGNED double first_high[COLUMNS + SPARE];
-    double second_high[COLUMNS + SPARE], first_low[COLUMNS + SPARE], second_low[COLUMNS + SPARE], bound[COLUMNS + SPARE];
-    double up[COLUMNS + SPARE], down[COLUMNS + SPARE]; /* row buffers, in the output's dtype */
+    ALIGNED double bound[COLUMNS + SPARE];
+    double first_high[COLUMNS + SPARE], second_high[COLUMNS + SPARE], first_low[COLUMNS + SPARE], second_low[COLUMNS + SPARE];
+    double buffers[2][COLUMNS + SPARE]; /* rows that are not made in place, in the output's dtype */
 } tile;
 
 /* ---- rotations ------------------------------------------------------------------------------------------------------ */
@@ -276,43 +276,68 @@ static inline dd turned_dd(dd first, dd second, dd cos_h, dd sin_h)
     return dd_sum(dd_product(first, cos_h), dd_product(second, sin_h));
 }
 
-/* The rows up and down from a block's centre. Nonzero if an entry of them is in doubt. */
-static uint32_t pair_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
-                             const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
-                             float *restrict up, float *restrict down)
+/* An entry of float32, and the bits in which value - bound and value + bound differ. */
+typedef struct {
+    float value;
+    uint32_t doubt;
+} proven_float32;
+
+static inline proven_float32 column_float32(double first, double second, double cos_h, double sin_h, double bound)
 {
-    uint32_t doubt = 0;
-    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        float up_above = (float)turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
-        float up_below = (float)turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
-        float down_above = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
-        float down_below = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
-        up[i] = up_above;
-        down[i] = down_above;
-        doubt |= (bits32(up_above) ^ bits32(up_below)) | (bits32(down_above) ^ bits32(down_below));
-    }
-    return doubt;
+    float above = (float)turned(first, second, cos_h, sin_h, bound);
+    float below = (float)turned(first, second, cos_h, sin_h, -bound);
+    return (proven_float32){above, bits32(above) ^ bits32(below)};
 }
 
-static uint64_t pair_float64(ptrdiff_t width, const double *restrict first_high, const double *restrict first_low,
-                             const double *restrict second_high, const double *restrict second_low,
-                             const double *restrict cos_high, const double *restrict sin_high, const double *restrict cos_low,
-                             const double *restrict sin_low, const double *restrict bound, double *restrict up,
-                             double *restrict down)
+/* The rows up and down from a block's centre. doubt[0] and doubt[1]: nonzero if an entry of that row is in doubt. */
+static void pair_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
+                         const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
+                         float *restrict up, float *restrict down, uint64_t doubt[2])
 {
-    uint64_t doubt = 0;
+    uint32_t up_doubt = 0, down_doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        proven_float32 u = column_float32(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        proven_float32 d = column_float32(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        up[i] = u.value;
+        down[i] = d.value;
+        up_doubt |= u.doubt;
+        down_doubt |= d.doubt;
+    }
+    doubt[0] = up_doubt;
+    doubt[1] = down_doubt;
+}
+
+typedef struct {
+    double value;
+    uint64_t doubt;
+} proven_float64;
+
+static inline proven_float64 column_float64(dd first, dd second, dd cos_h, dd sin_h, double bound)
+{
+    dd value = turned_dd(first, second, cos_h, sin_h);
+    double above = value.high + (value.low + bound), below = value.high + (value.low - bound);
+    return (proven_float64){above, bits64(above) ^ bits64(below)};
+}
+
+static void pair_float64(ptrdiff_t width, const double *restrict first_high, const double *restrict first_low,
+                         const double *restrict second_high, const double *restrict second_low,
+                         const double *restrict cos_high, const double *restrict sin_high, const double *restrict cos_low,
+                         const double *restrict sin_low, const double *restrict bound, double *restrict up,
+                         double *restrict down, uint64_t doubt[2])
+{
+    uint64_t up_doubt = 0, down_doubt = 0;
     for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
         dd first = {first_high[i], first_low[i]}, second = {second_high[i], second_low[i]};
         dd cos_h = {cos_high[i], cos_low[i]}, sin_h = {sin_high[i], sin_low[i]};
-        dd sum = turned_dd(first, second, cos_h, sin_h), difference = turned_dd(first, dd_negative(second), cos_h, sin_h);
-        double up_above = sum.high + (sum.low + bound[i]), up_below = sum.high + (sum.low - bound[i]);
-        double down_above = difference.high + (difference.low + bound[i]);
-        double down_below = difference.high + (difference.low - bound[i]);
-        up[i] = up_above;
-        down[i] = down_above;
-        doubt |= (bits64(up_above) ^ bits64(up_below)) | (bits64(down_above) ^ bits64(down_below));
+        proven_float64 u = column_float64(first, second, cos_h, sin_h, bound[i]);
+        proven_float64 d = column_float64(first, dd_negative(second), cos_h, sin_h, bound[i]);
+        up[i] = u.value;
+        down[i] = d.value;
+        up_doubt |= u.doubt;
+        down_doubt |= d.doubt;
     }
-    return doubt;
+    doubt[0] = up_doubt;
+    doubt[1] = down_doubt;
 }
 
 static uint32_t row_float32(ptrdiff_t width, const double *restrict value, const double *restrict bound, float *restrict to)
@@ -333,7 +358,7 @@ static ptrdiff_t item_size(const posenc_job *job)
     return job->dtype == POSENC_FLOAT32 ? (ptrdiff_t)sizeof(float) : (ptrdiff_t)sizeof(double);
 }
 
-/* Where segment s of a row goes, and where it is made: in the row itself or, to be streamed, in a buffer. */
+/* Where segment s of a row goes. */
 static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
 {
     return t->job->out + row * t->job->row_stride + s->column * item_size(t->job);
@@ -355,59 +380,64 @@ static void stream_copy(char *to, const char *from, size_t size)
     memcpy(to, from, size);
 }
 
-/* Rows row .. row + rows - 1 from the centre between them; an odd one's partner is made in the buffer and left there. */
-static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t rows)
+/* Where a segment of a row is made: in the output or, if it is to be streamed or is no row of the table, in a buffer. */
+static void *made_at(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, int buffer)
+{
+    return t->job->stream || row >= end ? (void *)t->buffers[buffer] : (void *)place_of(t, s, row);
+}
+
+/* Sees to the doubts of a segment just made, and that it is in the output. */
+static void finish(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, void *made, uint64_t doubt)
+{
+    if (row >= end)
+        return;
+    if (doubt)
+        accurate(t, s, t->job->start + row, made);
+    if (t->job->stream)
+        stream_copy(place_of(t, s, row), made, (size_t)(s->width * item_size(t->job)));
+}
+
+/* Rows row .. end - 1, at most a block, from the centre between them; an odd one's partner is left in its buffer. */
+static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const ptrdiff_t half = (rows + 1) / 2, stride = rotation_stride(t->m, job->interleaved);
+    const ptrdiff_t half = (end - row + 1) / 2, stride = rotation_stride(t->m, job->interleaved);
     for (ptrdiff_t j = 0; j < half; j++) {
         const ptrdiff_t up_row = row + half + j, down_row = row + half - 1 - j;
-        const int has_up = up_row < row + rows;
-        const double *rotation = t->rotations + 4 * stride * j;
         for (int i = 0; i < t->segment_count; i++) {
             const segment *s = &t->segments[i];
             const ptrdiff_t at = s->place;
-            const double *r = rotation + (job->interleaved ? at : 0);
-            void *up = job->stream || !has_up ? (void *)t->up : place_of(t, s, up_row);
-            void *down = job->stream ? (void *)t->down : place_of(t, s, down_row);
-            uint64_t doubt;
+            const double *r = t->rotations + 4 * stride * j;
+            const double *first = t->first_high + at, *second = t->second_high + at;
+            void *up = made_at(t, s, up_row, end, 0), *down = made_at(t, s, down_row, end, 1);
+            uint64_t doubt[2];
             if (job->dtype == POSENC_FLOAT32)
-                doubt = pair_float32(s->width, t->first_high + at, t->second_high + at, r, r + stride, t->bound + at, up, down);
+                pair_float32(s->width, first, second, r, r + stride, t->bound + at, up, down, doubt);
             else
-                doubt = pair_float64(s->width, t->first_high + at, t->first_low + at, t->second_high + at, t->second_low + at,
-                                     r, r + stride, r + 2 * stride, r + 3 * stride, t->bound + at, up, down);
-            if (doubt) {
-                accurate(t, s, job->start + down_row, down);
-                if (has_up)
-                    accurate(t, s, job->start + up_row, up);
-            }
-            if (job->stream) {
-                const size_t size = (size_t)(s->width * item_size(job));
-                stream_copy(place_of(t, s, down_row), down, size);
-                if (has_up)
-                    stream_copy(place_of(t, s, up_row), up, size);
-            }
+                pair_float64(s->width, first, t->first_low + at, second, t->second_low + at, r, r + stride, r + 2 * stride,
+                             r + 3 * stride, t->bound + at, up, down, doubt);
+            finish(t, s, up_row, end, up, doubt[0]);
+            finish(t, s, down_row, end, down, doubt[1]);
         }
     }
 }
 
-/* Rows by rotation. `largest` covers the partner of an odd last row too. */
-static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t rows)
+/* Rows row .. end - 1 by rotation. The bounds cover the partner of an odd last row too. */
+static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
     const double *step = t->rotations + 4 * POSENC_HALF * rotation_stride(t->m, job->interleaved);
-    const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + row + rows - 1));
+    const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + end - 1));
     set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, t->bound);
-    for (ptrdiff_t end = row + rows, size; row < end; row += size) {
-        const int first = row == end - rows;
+    for (ptrdiff_t start = row, size; row < end; row += size) {
         size = end - row < POSENC_BLOCK ? end - row : POSENC_BLOCK;
-        if (first || size < POSENC_BLOCK)
-            direct(&job->waves, t->k, t->m, position_of(job->start + row, (double)((size + 1) / 2) - 0.5), job->amplitude,
-                           &t->centre);
+        const position centre = position_of(job->start + row, (double)((size + 1) / 2) - 0.5);
+        if (row == start || size < POSENC_BLOCK)
+            direct(&job->waves, t->k, t->m, centre, job->amplitude, &t->centre);
         else
             turn(t->m, &t->centre, step, step + t->m, step + 2 * t->m, step + 3 * t->m);
         spread_centre(t);
-        fill_block(t, row, size);
+        fill_block(t, row, row + size);
     }
 }
 
@@ -470,7 +500,7 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
         build_rotations(&job->waves, k, m, job->interleaved, own);
     if (job->rotations != NULL || builds) {
         t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved);
-        fill_blocks(t, row, rows);
+        fill_blocks(t, row, row + rows);
     } else {
         for (ptrdiff_t i = 0; i < rows; i++)
             fill_directly(t, row + i);
