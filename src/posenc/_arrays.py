@@ -1,7 +1,6 @@
 """Arrays that results are written into: their dtypes, what ``out`` must be, new ones."""
 
 import math
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
         return FLOAT32 if out is None else out.dtype
     try:
         kind = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
         raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED}") from None
     if kind not in FORMATS:
         raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED} in native byte order")
@@ -63,10 +62,13 @@ def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
 def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
     """An uninitialised array, aligned to cache lines where that pays."""
     nbytes = shape[0] * shape[1] * kind.itemsize
-    if max(nbytes, shape[1] * kind.itemsize) > sys.maxsize - 64:
-        raise MemoryError(f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes")
-    if nbytes < ALIGN_FROM:
-        return np.empty(shape, kind)
-    memory = np.empty(nbytes + 64, np.uint8)
+    try:
+        if nbytes < ALIGN_FROM:
+            return np.empty(shape, kind)
+        memory = np.empty(nbytes + 64, np.uint8)
+    except (MemoryError, ValueError):  # more than there is; more than an array can have
+        raise MemoryError(
+            f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
+        ) from None
     offset = -memory.__array_interface__["data"][0] % 64
     return np.ndarray(shape, kind, memory, offset)

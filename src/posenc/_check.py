@@ -32,7 +32,7 @@ def real(name: str, value: Any) -> float:
     """A finite float, exactly the value given; Python's and NumPy's reals, but no bool."""
     kind = type(value)
     if kind is not float:
-        if isinstance(value, bool) or not isinstance(value, Real) or kind.__name__ in ("bool_", "longdouble"):
+        if isinstance(value, bool) or not isinstance(value, Real) or kind.__name__ in ("bool_", "longdouble", "timedelta64"):
             raise TypeError(f"{name} must be a real number, not {kind.__name__} {value!r}")
         try:
             converted = float(cast(SupportsFloat, value))
@@ -52,7 +52,7 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> str:
         raise TypeError(f"{name} must be a str, one of {', '.join(map(repr, choices))}, not {type(value).__name__} {value!r}")
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
-    return value
+    return str(value)
 
 
 def flag(name: str, value: Any) -> bool:

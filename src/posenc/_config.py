@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from posenc import _threads
+from posenc import _check, _threads
 from posenc._load import WAIT_POLICY, core
 from posenc._version import __version__
 
@@ -23,7 +23,7 @@ def show_config(mode: Literal["stdout", "dicts"] = "stdout") -> dict[str, Any] |
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If ``mode`` is neither.
 
     Examples
@@ -32,8 +32,7 @@ def show_config(mode: Literal["stdout", "dicts"] = "stdout") -> dict[str, Any] |
     >>> sorted(posenc.show_config("dicts"))
     ['kernel', 'kernels', 'openmp', 'threads', 'version', 'wait_policy']
     """
-    if mode not in ("stdout", "dicts"):
-        raise ValueError(f"mode is {mode!r}; it must be 'stdout' or 'dicts'")
+    mode = _check.choice("mode", mode, ("stdout", "dicts"))  # type: ignore[assignment]
     config = {
         "version": __version__,
         "kernel": core.kernel(),

@@ -16,13 +16,14 @@ cdef extern from *:
     """
     #ifdef _OPENMP
     #include <omp.h>
+    #define POSENC_OPENMP_DATE _OPENMP
     #else
     #define omp_get_max_threads() 1
     #define omp_in_parallel() 0
-    #define _OPENMP 0
+    #define POSENC_OPENMP_DATE 0
     #endif
     """
-    const int _OPENMP
+    const int POSENC_OPENMP_DATE
     int omp_get_max_threads() nogil
     int omp_in_parallel() nogil
 
@@ -81,7 +82,7 @@ cdef const posenc_kernel *_kernel = NULL
 KERNELS = tuple(_kernels)  # the names of those that run here, slowest first
 DOUBLE_BOUND = POSENC_DOUBLE_BOUND
 DOUBLE_DOUBLE_BOUND = POSENC_DOUBLE_DOUBLE_BOUND
-OPENMP = _OPENMP  # the version's date, 0 without
+OPENMP = POSENC_OPENMP_DATE  # the version's date, 0 without
 
 
 def use_kernel(str name):
@@ -159,6 +160,10 @@ cdef class Rotations:
         PyMem_RawFree(self.memory)
 
 
+# A team larger than this gains nothing, and a runtime that cannot make its threads ends the process.
+cdef int MOST_THREADS = 256
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 cdef class Layout:
@@ -187,6 +192,7 @@ def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, in
     cdef Py_buffer view
     cdef Py_ssize_t items, i, unresolved = 0, failed = 0, result
     cdef const posenc_kernel *chosen = _kernel
+    threads = min(threads, MOST_THREADS)
     job.waves = waves.waves
     job.columns = layout.columns
     job.interleaved = layout.interleaved
@@ -241,7 +247,7 @@ def openmp_threads():
 
 def may_go_parallel():
     """False in a forked child, where OpenMP's threads are gone, and inside another parallel region."""
-    return _OPENMP != 0 and not posenc_is_forked() and not omp_in_parallel()
+    return POSENC_OPENMP_DATE != 0 and not posenc_is_forked() and not omp_in_parallel()
 
 
 def is_forked():

@@ -460,7 +460,7 @@ def table(
     """
     try:
         chosen = _cached(dim, **encoding)
-    except TypeError:  # also for what cannot be hashed; the constructor says which argument is wrong
+    except (TypeError, ValueError):  # also for what cannot be hashed; the constructor says which argument is wrong
         chosen = Encoding(dim, **encoding)
     return chosen.table(length, start=start, dtype=dtype, out=out, threads=threads)
 

@@ -119,6 +119,8 @@ def rounded_bits(value: int, exponent: int, precision: int, smallest: int) -> in
 
     ``precision`` is that of its significand, ``smallest`` the exponent of its smallest subnormal. ``value`` >= 0.
     """
+    if value == 0:
+        return 0
     quantum = max(value.bit_length() + exponent - precision, smallest)
     shift = quantum - exponent
     if shift > 0:

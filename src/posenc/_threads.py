@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import lru_cache
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,9 @@ PARALLEL_BYTES = 3 << 20
 #: Threads used by default at the most: memory is saturated well before.
 MOST = 16
 
-_context: ContextVar[int | None] = ContextVar("posenc_threads", default=None)
+_Entered = tuple[int, "_Entered | None"]  # a context's number, and what was there before
+
+_context: ContextVar["_Entered | None"] = ContextVar("posenc_threads", default=None)
 _process: int | None = None
 
 
@@ -69,14 +71,14 @@ class threads:
 
     def __init__(self, n: int) -> None:
         self._n = checked("n", n)
-        self._tokens: list[Token[int | None]] = []
 
     def __enter__(self) -> Self:
-        self._tokens.append(_context.set(self._n))
+        _context.set((self._n, _context.get()))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        _context.reset(self._tokens.pop())
+        entered = _context.get()
+        _context.set(entered and entered[1])
 
 
 def checked(name: str, n: int) -> int:
@@ -88,14 +90,14 @@ def wanted(explicit: int | None = None) -> int:
     """The threads that a call with ``threads=explicit`` asks for."""
     if explicit is not None:
         return explicit
-    n = _context.get()
-    if n is not None:
-        return n
+    entered = _context.get()
+    if entered is not None:
+        return entered[0]
     if _process is not None:
         return _process
     variable = os.environ.get("POSENC_NUM_THREADS")
     if variable:
-        if not variable.isascii() or not variable.isdigit() or int(variable) < 1:
+        if not variable.isascii() or not variable.isdigit() or not 1 <= int(variable) < 2**31:
             raise ValueError(f"POSENC_NUM_THREADS is {variable!r}; it must be a positive integer")
         return int(variable)
     if "OMP_NUM_THREADS" in os.environ:
@@ -150,8 +152,8 @@ def _quota_v1(group: str) -> int | None:
 
 
 def _processors_of(quota: str = "", period: str = "", *_: str) -> int | None:
-    if not quota.isdigit() or not period.isdigit() or int(period) == 0:  # "max", -1, missing
-        return None
+    if not all(number.isascii() and number.isdigit() for number in (quota, period)) or int(period) == 0:
+        return None  # "max", -1, missing
     return max(1, math.ceil(int(quota) / int(period)))
 
 

@@ -104,7 +104,10 @@ class Frequencies:
     def _series(self, first: int, bits: int, sign: int) -> NDArray[np.float64]:
         """First / 2**bits * base**(sign * k * numerator / denominator) as three doubles each, shape (3, n)."""
         n, base, numerator, denominator = self.key
-        series = np.empty((3, n))
+        try:
+            series = np.empty((3, n))
+        except ValueError:  # more than an array can have
+            raise MemoryError(f"{n} frequencies take {24 * n} bytes, which cannot be allocated") from None
         enough = 300 + math.ceil(abs(math.log2(base)) * numerator / denominator)
         ratio = _exact.power(base, sign * numerator, denominator, enough) if n > 1 else 1
         core.geometric(*_exact.mantissa_of(first, bits), *_exact.mantissa_of(ratio, enough), series)
