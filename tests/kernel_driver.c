@@ -13,6 +13,7 @@ static void start_tile(tile *t, const posenc_job *job, const double *rotations)
     t->k = 0;
     t->m = job->waves.n;
     t->rotations = rotations;
+    t->shift = 0;
     t->unresolved = 0;
     find_segments(t);
 }
@@ -27,7 +28,7 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
     posenc_job job = {.waves = waves, .dim = 2 * n, .columns = 2 * n, .interleaved = 1, .amplitude = amplitude, .scale = 1.0,
                       .start = start, .length = blocks * POSENC_BLOCK, .dtype = POSENC_FLOAT64};
     const ptrdiff_t width = 2 * n;
-    double *rotations = malloc((size_t)posenc_rotations_size(n, 1) * sizeof(double)), bound_double[COLUMNS];
+    double *rotations = malloc((size_t)posenc_rotations_size(n, 1) * sizeof(double)), bound_double[COLUMNS + SPARE];
     if (rotations == NULL || n > POSENC_TILE)
         return -1;
     build_rotations(&waves, 0, n, 1, rotations);
@@ -35,8 +36,8 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
     const double *step = rotations + 4 * POSENC_HALF * width;
     const double from = fabs((double)start), to = fabs((double)(start + job.length - 1));
     const double largest = (from > to ? from : to) + POSENC_BLOCK;
-    set_bounds(&t, POSENC_DOUBLE_DOUBLE_BOUND, largest, t.bound);
-    set_bounds(&t, POSENC_DOUBLE_BOUND, largest, bound_double);
+    set_bounds(&t, POSENC_DOUBLE_DOUBLE_BOUND, largest, 0.0, t.bound);
+    set_bounds(&t, POSENC_DOUBLE_BOUND, largest, 0.0, bound_double);
     for (ptrdiff_t block = 0; block < blocks; block++) {
         if (block == 0)
             direct(&waves, 0, n, position_of(start, POSENC_HALF - 0.5), amplitude, &t.centre);

@@ -22,6 +22,9 @@ FORMATS = {
 SUPPORTED = " or ".join(map(str, FORMATS))
 
 ALIGN_FROM = 64 << 10  # bytes of output that repay alignment to cache lines
+LINE = 64
+HUGE_FROM = 4 << 20  # bytes from which NumPy asks for huge pages: aligned, no two threads fault in, and clear, the same one
+HUGE_PAGE = 2 << 20
 
 
 def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
@@ -60,15 +63,16 @@ def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
 
 
 def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
-    """An uninitialised array, aligned to cache lines where that pays."""
+    """An uninitialised array, aligned where that pays."""
     nbytes = shape[0] * shape[1] * kind.itemsize
     try:
         if nbytes < ALIGN_FROM:
             return np.empty(shape, kind)
-        memory = np.empty(nbytes + 64, np.uint8)
+        alignment = LINE if nbytes < HUGE_FROM else HUGE_PAGE
+        memory = np.empty(nbytes + alignment, np.uint8)
     except (MemoryError, ValueError):  # more than there is; more than an array can have
         raise MemoryError(
             f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None
-    offset = -memory.__array_interface__["data"][0] % 64
+    offset = -memory.__array_interface__["data"][0] % alignment
     return np.ndarray(shape, kind, memory, offset)

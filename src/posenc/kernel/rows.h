@@ -41,7 +41,8 @@ typedef struct {
 /* One tile of a job, and what its work item needs at hand. */
 typedef struct {
     const posenc_job *job;
-    ptrdiff_t k, m; /* its frequencies: k .. k + m - 1 */
+    ptrdiff_t k, m;  /* its frequencies: k .. k + m - 1 */
+    ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where the output is */
     int segment_count;
     segment segments[2];
     const double *rotations;
@@ -126,11 +127,11 @@ static void find_segments(tile *t)
     const ptrdiff_t n = job->waves.n, k = t->k, m = t->m;
     ptrdiff_t rest = job->interleaved ? job->columns - 2 * k : job->columns - n - k;
     if (job->interleaved) {
-        t->segments[0] = (segment){2 * k, rest < 2 * m ? rest : 2 * m, 0};
+        t->segments[0] = (segment){2 * k, rest < 2 * m ? rest : 2 * m, t->shift};
         t->segment_count = 1;
     } else {
-        t->segments[0] = (segment){k, m, 0};
-        t->segments[1] = (segment){n + k, rest < m ? rest : m, m};
+        t->segments[0] = (segment){k, m, t->shift};
+        t->segments[1] = (segment){n + k, rest < m ? rest : m, t->shift + m};
         t->segment_count = 2;
     }
 }
@@ -139,7 +140,7 @@ static void find_segments(tile *t)
 static void spread(const tile *t, const double *sines, const double *cosines, double *restrict columns)
 {
     const int cos_first = t->job->cos_first;
-    columns_of(t->m, t->job->interleaved, cos_first ? cosines : sines, cos_first ? sines : cosines, columns);
+    columns_of(t->m, t->job->interleaved, cos_first ? cosines : sines, cos_first ? sines : cosines, columns + t->shift);
 }
 
 /* The column arrays of a block: first is what stands in the column at the centre, second its derivative. */
@@ -160,18 +161,26 @@ static void spread_centre(tile *t)
 }
 
 /* The bounds of a tile's columns at positions up to `largest` in size: `relative` times the amplitude, for sines also times
- * min(1, |w| largest). Where |w| largest is 0 the values are exact. */
-static void set_bounds(const tile *t, double relative, double largest, double *bound)
+ * min(1, |w| largest). 0 where the values are exact, |w| largest = 0, and for cosines below `flat`. */
+static void set_bounds(const tile *t, double relative, double largest, double flat, double *bound)
 {
     double sines[POSENC_TILE], cosines[POSENC_TILE];
     const double *turns = t->job->waves.turns + t->k;
     const double all = relative * fabs(t->job->amplitude), two_pi_up = 6.2832;
-    for (ptrdiff_t i = 0; i < t->m; i++) {
+    for (ptrdiff_t i = 0; i < t->m; i++) { /* vector loop */
         double angle = fabs(turns[i]) * two_pi_up * largest;
         sines[i] = angle < 1.0 ? (angle > 0.0 ? all * angle : 0.0) : all;
-        cosines[i] = angle > 0.0 ? all : 0.0;
+        cosines[i] = angle > flat ? all : 0.0;
     }
     spread(t, sines, cosines, bound);
+}
+
+/* Angles up to which a cosine, times an amplitude that is a float32, certainly rounds to the amplitude: 1 - 2^-27 and its
+ * error are nearer to 1 than to the middle between 1 and the float32 below. */
+static double flat_angle(const posenc_job *job)
+{
+    return job->dtype == POSENC_FLOAT32 && isfinite(job->fast_bound) && (double)(float)job->amplitude == job->amplitude ? 0x1p-13
+                                                                                                                         : 0.0;
 }
 
 /* ---- accurate ------------------------------------------------------------------------------------------------------- */
@@ -221,7 +230,7 @@ static void store_origin(const tile *t, const segment *s, void *to)
 {
     const posenc_job *job = t->job;
     const double cosine = job->amplitude * job->scale;
-    const int first_is_cosine = job->cos_first != (!job->interleaved && s->place > 0);
+    const int first_is_cosine = job->cos_first != (!job->interleaved && s->place > t->shift);
     const double even = first_is_cosine ? cosine : 0.0, odd = first_is_cosine != job->interleaved ? cosine : 0.0;
     float *single = to;
     double *pair = to;
@@ -238,7 +247,7 @@ static void accurate(tile *t, const segment *s, int64_t p, void *to)
 {
     const posenc_job *job = t->job;
     phasors row;
-    double high[COLUMNS], low[COLUMNS], bound[COLUMNS];
+    double high[COLUMNS + SPARE], low[COLUMNS + SPARE], bound[COLUMNS + SPARE];
     if (p == 0) {
         store_origin(t, s, to);
         return;
@@ -246,7 +255,7 @@ static void accurate(tile *t, const segment *s, int64_t p, void *to)
     direct(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
     spread(t, row.sin_high, row.cos_high, high);
     spread(t, row.sin_low, row.cos_low, low);
-    set_bounds(t, job->accurate_bound, fabs((double)p), bound);
+    set_bounds(t, job->accurate_bound, fabs((double)p), 0.0, bound);
     const ptrdiff_t at = s->place;
     if (job->dtype == POSENC_FLOAT32)
         t->unresolved += store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
@@ -276,32 +285,43 @@ static inline dd turned_dd(dd first, dd second, dd cos_h, dd sin_h)
     return dd_sum(dd_product(first, cos_h), dd_product(second, sin_h));
 }
 
-/* An entry of float32, and the bits in which value - bound and value + bound differ. */
-typedef struct {
-    float value;
-    uint32_t doubt;
-} proven_float32;
-
-static inline proven_float32 column_float32(double first, double second, double cos_h, double sin_h, double bound)
-{
-    float above = (float)turned(first, second, cos_h, sin_h, bound);
-    float below = (float)turned(first, second, cos_h, sin_h, -bound);
-    return (proven_float32){above, bits32(above) ^ bits32(below)};
-}
-
-/* The rows up and down from a block's centre. doubt[0] and doubt[1]: nonzero if an entry of that row is in doubt. */
+/* The rows up and down from a block's centre. doubt[0] and doubt[1]: nonzero if an entry of that row may be in doubt.
+ *
+ * Numbers half-way between two float32 are multiples of 2^28 units of a double's last place: if value - bound and value + bound
+ * agree in the bits from there up, none lies between them. That is cheap, and also says no where a float32 lies between them:
+ * those rows have their doubts looked at once more. */
 static void pair_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
                          const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
                          float *restrict up, float *restrict down, uint64_t doubt[2])
 {
+    uint64_t up_doubt = 0, down_doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double up_above = turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
+        double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
+        up[i] = (float)up_above;
+        down[i] = (float)down_above;
+        up_doubt |= bits64(up_above) ^ bits64(up_below);
+        down_doubt |= bits64(down_above) ^ bits64(down_below);
+    }
+    doubt[0] |= up_doubt >> 28;
+    doubt[1] |= down_doubt >> 28;
+}
+
+/* Whether rounding decides: the same, and an entry is in doubt if value - bound and value + bound round to different float32. */
+static void doubts_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
+                           const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
+                           uint64_t doubt[2])
+{
     uint32_t up_doubt = 0, down_doubt = 0;
     for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        proven_float32 u = column_float32(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
-        proven_float32 d = column_float32(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
-        up[i] = u.value;
-        down[i] = d.value;
-        up_doubt |= u.doubt;
-        down_doubt |= d.doubt;
+        float up_above = (float)turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        float up_below = (float)turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
+        float down_above = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        float down_below = (float)turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
+        up_doubt |= bits32(up_above) ^ bits32(up_below);
+        down_doubt |= bits32(down_above) ^ bits32(down_below);
     }
     doubt[0] = up_doubt;
     doubt[1] = down_doubt;
@@ -336,8 +356,8 @@ static void pair_float64(ptrdiff_t width, const double *restrict first_high, con
         up_doubt |= u.doubt;
         down_doubt |= d.doubt;
     }
-    doubt[0] = up_doubt;
-    doubt[1] = down_doubt;
+    doubt[0] |= up_doubt;
+    doubt[1] |= down_doubt;
 }
 
 static uint32_t row_float32(ptrdiff_t width, const double *restrict value, const double *restrict bound, float *restrict to)
@@ -397,25 +417,45 @@ static void finish(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, void
         stream_copy(place_of(t, s, row), made, (size_t)(s->width * item_size(t->job)));
 }
 
+/* Elements before the first that begins a cache line. */
+static ptrdiff_t lines_begin(const void *to, ptrdiff_t size)
+{
+    return (ptrdiff_t)((LINE - (uintptr_t)to % LINE) % LINE) / size;
+}
+
+/* The columns at .. at + width - 1 of the rows up and down by rotation r. */
+static void make_pair(const tile *t, const double *r, ptrdiff_t at, ptrdiff_t width, void *up, void *down, uint64_t doubt[2])
+{
+    const ptrdiff_t stride = rotation_stride(t->m, t->job->interleaved), column = at - t->shift;
+    const double *first = t->first_high + at, *second = t->second_high + at, *bound = t->bound + at;
+    r += column < stride ? column : column - stride;
+    if (t->job->dtype == POSENC_FLOAT32)
+        pair_float32(width, first, second, r, r + stride, bound, up, down, doubt);
+    else
+        pair_float64(width, first, t->first_low + at, second, t->second_low + at, r, r + stride, r + 2 * stride, r + 3 * stride,
+                     bound, up, down, doubt);
+}
+
 /* Rows row .. end - 1, at most a block, from the centre between them; an odd one's partner is left in its buffer. */
 static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const ptrdiff_t half = (end - row + 1) / 2, stride = rotation_stride(t->m, job->interleaved);
+    const ptrdiff_t half = (end - row + 1) / 2, stride = rotation_stride(t->m, job->interleaved), size = item_size(job);
     for (ptrdiff_t j = 0; j < half; j++) {
         const ptrdiff_t up_row = row + half + j, down_row = row + half - 1 - j;
         for (int i = 0; i < t->segment_count; i++) {
             const segment *s = &t->segments[i];
             const ptrdiff_t at = s->place;
             const double *r = t->rotations + 4 * stride * j;
-            const double *first = t->first_high + at, *second = t->second_high + at;
             void *up = made_at(t, s, up_row, end, 0), *down = made_at(t, s, down_row, end, 1);
-            uint64_t doubt[2];
-            if (job->dtype == POSENC_FLOAT32)
-                pair_float32(s->width, first, second, r, r + stride, t->bound + at, up, down, doubt);
-            else
-                pair_float64(s->width, first, t->first_low + at, second, t->second_low + at, r, r + stride, r + 2 * stride,
-                             r + 3 * stride, t->bound + at, up, down, doubt);
+            uint64_t doubt[2] = {0, 0};
+            /* apart from the columns before a line of the output begins: a store across two lines costs more than its entries */
+            const ptrdiff_t to_line = lines_begin(up, size), head = to_line < s->width ? to_line : 0;
+            if (head > 0)
+                make_pair(t, r, at, head, up, down, doubt);
+            make_pair(t, r, at + head, s->width - head, (char *)up + head * size, (char *)down + head * size, doubt);
+            if (job->dtype == POSENC_FLOAT32 && (doubt[0] | doubt[1]))
+                doubts_float32(s->width, t->first_high + at, t->second_high + at, r, r + stride, t->bound + at, doubt);
             finish(t, s, up_row, end, up, doubt[0]);
             finish(t, s, down_row, end, down, doubt[1]);
         }
@@ -428,7 +468,7 @@ static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t end)
     const posenc_job *job = t->job;
     const double *step = t->rotations + 4 * POSENC_HALF * rotation_stride(t->m, job->interleaved);
     const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + end - 1));
-    set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, t->bound);
+    set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, flat_angle(job), t->bound);
     for (ptrdiff_t start = row, size; row < end; row += size) {
         size = end - row < POSENC_BLOCK ? end - row : POSENC_BLOCK;
         const position centre = position_of(job->start + row, (double)((size + 1) / 2) - 0.5);
@@ -449,7 +489,7 @@ static void fill_directly(tile *t, ptrdiff_t row)
     if (fast) {
         direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &t->centre);
         spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
-        set_bounds(t, job->fast_bound, fabs((double)p), t->bound);
+        set_bounds(t, job->fast_bound, fabs((double)p), flat_angle(job), t->bound);
     }
     for (int i = 0; i < t->segment_count; i++) {
         const segment *s = &t->segments[i];
@@ -495,6 +535,8 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
     t->k = k;
     t->m = m;
     t->unresolved = 0;
+    const ptrdiff_t head = lines_begin(job->out + (job->interleaved ? 2 : 1) * k * item_size(job), item_size(job));
+    t->shift = (SPARE - head % SPARE) % SPARE;
     find_segments(t);
     if (builds)
         build_rotations(&job->waves, k, m, job->interleaved, own);
