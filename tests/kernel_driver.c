@@ -28,10 +28,10 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
     posenc_job job = {.waves = waves, .dim = 2 * n, .columns = 2 * n, .interleaved = 1, .amplitude = amplitude, .scale = 1.0,
                       .start = start, .length = blocks * POSENC_BLOCK, .dtype = POSENC_FLOAT64};
     const ptrdiff_t width = 2 * n;
-    double *rotations = malloc((size_t)posenc_rotations_size(n, 1) * sizeof(double)), bound_double[COLUMNS + SPARE];
+    double *rotations = malloc((size_t)posenc_rotations_size(n, 1, 4) * sizeof(double)), bound_double[COLUMNS + SPARE];
     if (rotations == NULL || n > POSENC_TILE)
         return -1;
-    build_rotations(&waves, 0, n, 1, rotations);
+    build_rotations(&waves, 0, n, 1, 4, rotations);
     start_tile(&t, &job, rotations);
     const double *step = rotations + 4 * POSENC_HALF * width;
     const double from = fabs((double)start), to = fabs((double)(start + job.length - 1));

@@ -34,6 +34,11 @@ if gmpy2 is not None:
         with gmpy2.context(WIDE):
             return 2 * gmpy2.const_pi()
 
+    def log_2():
+        """Natural logarithm of 2, to 400 bits."""
+        with gmpy2.context(WIDE):
+            return gmpy2.const_log2()
+
     def as_fraction(value):
         """The number held, exactly."""
         return Fraction(*map(int, value.as_integer_ratio()))
@@ -63,6 +68,9 @@ else:
 
     def two_pi():
         return +(2 * mpmath.pi)
+
+    def log_2():
+        return mpmath.log(2)
 
     def as_fraction(value):
         return Fraction(*map(int, mpmath.libmp.to_rational(value._mpf_)))

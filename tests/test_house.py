@@ -4,12 +4,15 @@ import ast
 import importlib
 import inspect
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import oracle
 import pytest
 
 import posenc
+from posenc import _exact
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "posenc"
@@ -57,6 +60,19 @@ def test_constants_are_what_their_generator_prints():
     pytest.importorskip("mpmath", reason="the generator of constants.h needs mpmath")
     make_constants = importlib.import_module("make_constants")
     assert "\n".join(make_constants.header()) + "\n" == (SOURCE / "kernel" / "constants.h").read_text()
+
+
+def test_stored_digits_are_what_their_generator_computes():
+    assert _exact._constants(_exact._STEP) == _exact._FIRST
+    pi, log_2 = oracle.as_fraction(oracle.two_pi()) / 2, oracle.as_fraction(oracle.log_2())
+    for digits, truth in zip(_exact._constants(1024), (pi, log_2), strict=True):
+        assert abs(Fraction(digits, 2**1024) - truth) < Fraction(1, 2 ** (oracle.BITS - 4))
+
+
+@pytest.mark.parametrize("bits", [300, 512, 700, 3000])
+def test_constants_are_within_two_units(bits):
+    for constant in (_exact.pi, _exact.log_2):
+        assert abs(constant(bits) - (constant(bits + 600) >> 600)) <= 2
 
 
 @pytest.mark.skipif(not SOURCE.exists(), reason="no source tree beside the tests")

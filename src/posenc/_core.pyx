@@ -62,9 +62,11 @@ cdef extern from "kernel.h" nogil:
     const int posenc_kernel_count
     int posenc_kernel_runs(int i)
     Py_ssize_t posenc_items(const posenc_job *job)
-    Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved)
+    int posenc_parts(int dtype)
+    Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved, int parts)
     Py_ssize_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
-    void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations)
+    void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts,
+                          double *rotations)
     void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
                           Py_ssize_t n, double *series)
     void posenc_watch_forks()
@@ -97,6 +99,10 @@ def kernel():
 
 
 use_kernel(KERNELS[len(KERNELS) - 1])
+
+
+cdef int dtype_of(Py_ssize_t itemsize) noexcept nogil:
+    return POSENC_FLOAT32 if itemsize == 4 else POSENC_FLOAT64
 
 
 # ---- frequencies -----------------------------------------------------------------------------------------------------
@@ -135,26 +141,27 @@ cdef class Waves:
         PyMem_RawFree(<void *>self.waves.turns)
 
 
-def rotations_nbytes(Py_ssize_t n, bint interleaved):
+def rotations_nbytes(Py_ssize_t n, bint interleaved, Py_ssize_t itemsize):
     """What Rotations of n frequencies would take."""
-    return posenc_rotations_size(n, interleaved) * sizeof(double)
+    return posenc_rotations_size(n, interleaved, posenc_parts(dtype_of(itemsize))) * sizeof(double)
 
 
 cdef class Rotations:
-    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout."""
+    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout and a dtype of that size."""
 
     cdef double *rotations
     cdef void *memory
     cdef readonly Py_ssize_t nbytes
 
-    def __cinit__(self, Waves waves, bint interleaved):
-        self.nbytes = rotations_nbytes(waves.waves.n, interleaved)
+    def __cinit__(self, Waves waves, bint interleaved, Py_ssize_t itemsize):
+        cdef int parts = posenc_parts(dtype_of(itemsize))
+        self.nbytes = rotations_nbytes(waves.waves.n, interleaved, itemsize)
         self.memory = PyMem_RawMalloc(self.nbytes + 64)
         if self.memory == NULL:
             raise MemoryError
         self.rotations = <double *>((<size_t>self.memory + 63) & ~<size_t>63)
         with nogil:
-            posenc_rotations(_kernel, &waves.waves, interleaved, self.rotations)
+            posenc_rotations(_kernel, &waves.waves, interleaved, parts, self.rotations)
 
     def __dealloc__(self):
         PyMem_RawFree(self.memory)
@@ -207,7 +214,7 @@ def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, in
     try:
         job.length = view.shape[0]
         job.dim = view.shape[1]
-        job.dtype = POSENC_FLOAT32 if view.itemsize == 4 else POSENC_FLOAT64
+        job.dtype = dtype_of(view.itemsize)
         if layout.scale != 1.0:
             job.fast_bound = INFINITY
         elif fast_bound:

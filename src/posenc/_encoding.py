@@ -334,8 +334,9 @@ class Encoding:
         frequencies, interleaved = self._frequencies, self._interleaved
         waves = _CACHE.get(frequencies.key, frequencies.waves)
         rotations = None
-        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), interleaved) <= _CACHE.limit:
-            rotations = _CACHE.get((frequencies.key, interleaved), lambda: core.Rotations(waves, interleaved))
+        form = interleaved, out.itemsize
+        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), *form) <= _CACHE.limit:
+            rotations = _CACHE.get((frequencies.key, form), lambda: core.Rotations(waves, *form))
         if stream is None:
             stream = out.nbytes >= _STREAM_FROM
         if core.fill(out, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):

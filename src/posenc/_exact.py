@@ -9,6 +9,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _STEP = 512  # constants are computed to multiples of this many bits, and cut to what is asked
+_FIRST = (  # pi and ln 2 to the first multiple, which is most often enough: `_constants` regenerates them
+    0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89452821E638D01377BE5466CF34E90C6CC0AC29B7C97C50DD3F84D5B5B5470917,
+    0xB17217F7D1CF79ABC9E3B39803F2F6AF40F343267298B62D8A0D175B8BAAFA2BE7B876206DEBAC98559552FB4AFA1B10ED2EAE35C138214427573B291169B825,
+)
 
 
 def _arctan_inverse(n: int, bits: int, sign: int) -> int:
@@ -33,7 +37,7 @@ def _constants(bits: int) -> tuple[int, int]:
 
 def _constant(which: int, bits: int) -> int:
     whole = -(-bits // _STEP) * _STEP
-    return _constants(whole)[which] >> (whole - bits)
+    return (_FIRST if whole == _STEP else _constants(whole))[which] >> (whole - bits)
 
 
 def pi(bits: int) -> int:

@@ -132,12 +132,12 @@ ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdif
     return unresolved;
 }
 
-void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations)
+void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations)
 {
     const environment callers = enter_default();
     for (ptrdiff_t k = 0; k < waves->n; k += POSENC_TILE) {
         const ptrdiff_t m = waves->n - k < POSENC_TILE ? waves->n - k : POSENC_TILE;
-        kernel->rotations(waves, k, m, interleaved, rotations + posenc_rotations_size(k, interleaved));
+        kernel->rotations(waves, k, m, interleaved, parts, rotations + posenc_rotations_size(k, interleaved, parts));
     }
     leave(callers);
 }

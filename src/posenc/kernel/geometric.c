@@ -28,10 +28,10 @@ static int multiply(const uint32_t value[LIMBS], const uint32_t factor[LIMBS], u
 /* Bits from .. from + 52 of a mantissa, counted from its leading one, as an integer. */
 static uint64_t take_bits(const uint32_t mantissa[LIMBS], int from)
 {
-    uint64_t taken = 0;
-    for (int bit = from; bit < from + 53; bit++)
-        taken = taken << 1 | (mantissa[LIMBS - 1 - bit / 32] >> (31 - bit % 32) & 1);
-    return taken;
+    const uint32_t *limb = mantissa + LIMBS - 1 - from / 32;
+    const uint64_t two = (uint64_t)limb[0] << 32 | limb[-1], next = limb[-2];
+    const int shift = from % 32;
+    return (two << shift | next >> (32 - shift)) >> 11;
 }
 
 void posenc_geometric(const uint32_t first[8], int first_exponent, const uint32_t ratio[8], int ratio_exponent, ptrdiff_t n,

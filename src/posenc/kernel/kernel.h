@@ -52,8 +52,8 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    /* Writes the rotations of one tile, frequencies k .. k + m - 1: posenc_rotations_size(m, interleaved) doubles. */
-    void (*rotations)(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, double *rotations);
+    /* Writes the rotations of one tile, frequencies k .. k + m - 1: posenc_rotations_size(m, interleaved, parts) doubles. */
+    void (*rotations)(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, int parts, double *rotations);
     /* Writes work item `item` of posenc_items(job). Returns how many of its entries the accurate path could not prove: they
      * are NaN in out, and the caller settles them. -1: out of memory. */
     ptrdiff_t (*fill)(const posenc_job *job, ptrdiff_t item);
@@ -70,10 +70,16 @@ static inline ptrdiff_t posenc_items(const posenc_job *job)
     return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
 }
 
-/* Doubles in the rotations of m frequencies. */
-static inline ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved)
+/* What is kept of a rotation: cos and sin as doubles for float32, as double-doubles otherwise. */
+static inline int posenc_parts(enum posenc_dtype dtype)
 {
-    return m * (4 * POSENC_HALF * (interleaved ? 2 : 1) + 4);
+    return dtype == POSENC_FLOAT32 ? 2 : 4;
+}
+
+/* Doubles in the rotations of m frequencies. */
+static inline ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved, int parts)
+{
+    return m * (parts * POSENC_HALF * (interleaved ? 2 : 1) + 4);
 }
 
 /* The compiled kernels, slowest first, and whether this machine runs number i. */
@@ -84,7 +90,7 @@ int posenc_kernel_runs(int i);
 /* kernel->fill and kernel->rotations under the default floating-point environment (round to nearest, subnormals kept),
  * whatever the caller's; that is restored, flags and all. */
 ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
-void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, double *rotations);
+void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations);
 
 /* first * ratio^k for k < n, each as three doubles (series[k], series[n + k], series[2 n + k]) that hold the leading 159
  * bits. A number is a mantissa in [2^255, 2^256), eight 32-bit limbs with the least significant first, times

@@ -99,24 +99,25 @@ static ptrdiff_t rotation_stride(ptrdiff_t m, int interleaved)
     return interleaved ? 2 * m : m;
 }
 
-/* The rotations of a tile: for h = 1/2, 3/2, ... the columns' cos high, sin high, cos low, sin low; then the step of
- * POSENC_BLOCK positions, the frequencies' sin high, sin low, cos high, cos low. By the chain h + 1 = h turned by 1. */
-static void build_rotations(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, double *rotations)
+/* The rotations of a tile: for h = 1/2, 3/2, ... the columns' cos high, sin high and, of four parts, cos low, sin low; then
+ * the step of POSENC_BLOCK positions, the frequencies' sin high, sin low, cos high, cos low. By the chain h + 1 = h turned
+ * by 1. */
+static void build_rotations(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, int parts, double *rotations)
 {
     const ptrdiff_t stride = rotation_stride(m, interleaved);
     phasors one, h, step;
     direct(waves, k, m, position_of(1, 0.0), 1.0, &one);
     direct(waves, k, m, position_of(0, 0.5), 1.0, &h);
-    for (int j = 0; j < POSENC_HALF; j++, rotations += 4 * stride) {
-        const double *parts[4] = {h.cos_high, h.sin_high, h.cos_low, h.sin_low};
-        for (int part = 0; part < 4; part++)
-            columns_of(m, interleaved, parts[part], interleaved ? parts[part] : NULL, rotations + part * stride);
+    for (int j = 0; j < POSENC_HALF; j++) {
+        const double *sources[4] = {h.cos_high, h.sin_high, h.cos_low, h.sin_low};
+        for (int part = 0; part < parts; part++, rotations += stride)
+            columns_of(m, interleaved, sources[part], interleaved ? sources[part] : NULL, rotations);
         turn(m, &h, one.sin_high, one.sin_low, one.cos_high, one.cos_low);
     }
     direct(waves, k, m, position_of(POSENC_BLOCK, 0.0), 1.0, &step);
-    const double *parts[4] = {step.sin_high, step.sin_low, step.cos_high, step.cos_low};
+    const double *sources[4] = {step.sin_high, step.sin_low, step.cos_high, step.cos_low};
     for (int part = 0; part < 4; part++)
-        memcpy(rotations + part * m, parts[part], (size_t)m * sizeof(double));
+        memcpy(rotations + part * m, sources[part], (size_t)m * sizeof(double));
 }
 
 /* ---- layout --------------------------------------------------------------------------------------------------------- */
@@ -446,7 +447,7 @@ static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
         for (int i = 0; i < t->segment_count; i++) {
             const segment *s = &t->segments[i];
             const ptrdiff_t at = s->place;
-            const double *r = t->rotations + 4 * stride * j;
+            const double *r = t->rotations + posenc_parts(job->dtype) * stride * j;
             void *up = made_at(t, s, up_row, end, 0), *down = made_at(t, s, down_row, end, 1);
             uint64_t doubt[2] = {0, 0};
             /* apart from the columns before a line of the output begins: a store across two lines costs more than its entries */
@@ -466,7 +467,7 @@ static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
 static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const double *step = t->rotations + 4 * POSENC_HALF * rotation_stride(t->m, job->interleaved);
+    const double *step = t->rotations + posenc_parts(job->dtype) * POSENC_HALF * rotation_stride(t->m, job->interleaved);
     const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + end - 1));
     set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, flat_angle(job), t->bound);
     for (ptrdiff_t start = row, size; row < end; row += size) {
@@ -528,7 +529,8 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
     const int builds = job->rotations == NULL && rows >= WORTH_ROTATIONS;
     tile *t;
     double *own;
-    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved) : 0, &own);
+    const int parts = posenc_parts(job->dtype);
+    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved, parts) : 0, &own);
     if (memory == NULL)
         return -1;
     t->job = job;
@@ -539,9 +541,9 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
     t->shift = (SPARE - head % SPARE) % SPARE;
     find_segments(t);
     if (builds)
-        build_rotations(&job->waves, k, m, job->interleaved, own);
+        build_rotations(&job->waves, k, m, job->interleaved, parts, own);
     if (job->rotations != NULL || builds) {
-        t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved);
+        t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved, parts);
         fill_blocks(t, row, row + rows);
     } else {
         for (ptrdiff_t i = 0; i < rows; i++)
