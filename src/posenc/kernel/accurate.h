@@ -1,0 +1,85 @@
+/* The accurate path: a row evaluated directly, in double-double, whose entries are proven one by one. */
+#ifndef POSENC_ACCURATE_H
+#define POSENC_ACCURATE_H
+
+#include "tile.h"
+
+/* high + low rounded to odd: truncated, and the last bit set if anything was cut off. Rounding that once more, to a format
+ * at least two bits shorter, is rounding high + low. */
+static inline double rounded_to_odd(double high, double low)
+{
+    dd sum = two_sum(high, low);
+    uint64_t bits = bits64(sum.high), inexact = sum.low != 0.0, away = (sum.low > 0.0) != (sum.high > 0.0);
+    return from_bits64((bits - (inexact & away & ~bits)) | inexact);
+}
+
+/* Stores `width` values high + low, proven to within their bounds, times a power of two. Returns how many were not. */
+static ptrdiff_t store_float32(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
+                               float *restrict to)
+{
+    ptrdiff_t unresolved = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        float below = (float)(rounded_to_odd(high[i], low[i] - bound[i]) * scale);
+        float above = (float)(rounded_to_odd(high[i], low[i] + bound[i]) * scale);
+        int doubt = bits32(below) != bits32(above);
+        to[i] = doubt ? (float)NAN : above;
+        unresolved += doubt;
+    }
+    return unresolved;
+}
+
+/* Under a scale values below 2^-1000 are left unresolved: they may become subnormal, where this would round twice. */
+static ptrdiff_t store_float64(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
+                               double *restrict to)
+{
+    const double smallest = scale == 1.0 ? 0.0 : 0x1p-1000;
+    ptrdiff_t unresolved = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double below = (high[i] + (low[i] - bound[i])) * scale;
+        double above = (high[i] + (low[i] + bound[i])) * scale;
+        int doubt = (bits64(below) != bits64(above)) | (fabs(above) < smallest);
+        to[i] = doubt ? NAN : above;
+        unresolved += doubt;
+    }
+    return unresolved;
+}
+
+/* Segment s of the row at position 0: sines are +0, cosines the amplitude, rounded. */
+static void store_origin(const tile *t, const segment *s, void *to)
+{
+    const posenc_job *job = t->job;
+    const double cosine = job->amplitude * job->scale;
+    const int first_is_cosine = job->cos_first != (!job->interleaved && s->place > t->shift);
+    const double even = first_is_cosine ? cosine : 0.0, odd = first_is_cosine != job->interleaved ? cosine : 0.0;
+    float *single = to;
+    double *pair = to;
+    for (ptrdiff_t i = 0; i < s->width; i++) { /* vector loop */
+        if (job->dtype == POSENC_FLOAT32)
+            single[i] = (float)(i % 2 ? odd : even);
+        else
+            pair[i] = i % 2 ? odd : even;
+    }
+}
+
+/* Segment s of the row at position p: direct evaluation in double-double. */
+static void accurate(tile *t, const segment *s, int64_t p, void *to)
+{
+    const posenc_job *job = t->job;
+    phasors row;
+    double high[COLUMNS + SPARE], low[COLUMNS + SPARE], bound[COLUMNS + SPARE];
+    if (p == 0) {
+        store_origin(t, s, to);
+        return;
+    }
+    direct(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
+    spread(t, row.sin_high, row.cos_high, high);
+    spread(t, row.sin_low, row.cos_low, low);
+    set_bounds(t, job->accurate_bound, fabs((double)p), 0.0, bound);
+    const ptrdiff_t at = s->place;
+    if (job->dtype == POSENC_FLOAT32)
+        t->unresolved += store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
+    else
+        t->unresolved += store_float64(s->width, high + at, low + at, bound + at, job->scale, to);
+}
+
+#endif
