@@ -63,6 +63,7 @@ cdef extern from "kernel.h" nogil:
     int posenc_kernel_runs(int i)
     Py_ssize_t posenc_items(const posenc_job *job)
     int posenc_parts(int dtype)
+    Py_ssize_t posenc_shift(const void *out, Py_ssize_t size)
     Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved, int parts)
     Py_ssize_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
     void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts,
@@ -141,25 +142,34 @@ cdef class Waves:
         PyMem_RawFree(<void *>self.waves.turns)
 
 
+def shift_of(out):
+    """By how many doubles rotations are to be out of line, so that they are in line where ``out`` is."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(out, &view, PyBUF_STRIDES)
+    cdef Py_ssize_t shift = posenc_shift(view.buf, view.itemsize)
+    PyBuffer_Release(&view)
+    return shift
+
+
 def rotations_nbytes(Py_ssize_t n, bint interleaved, Py_ssize_t itemsize):
     """What Rotations of n frequencies would take."""
     return posenc_rotations_size(n, interleaved, posenc_parts(dtype_of(itemsize))) * sizeof(double)
 
 
 cdef class Rotations:
-    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout and a dtype of that size."""
+    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout, dtype's size and ``shift_of(out)``."""
 
     cdef double *rotations
     cdef void *memory
     cdef readonly Py_ssize_t nbytes
 
-    def __cinit__(self, Waves waves, bint interleaved, Py_ssize_t itemsize):
+    def __cinit__(self, Waves waves, bint interleaved, Py_ssize_t itemsize, Py_ssize_t shift):
         cdef int parts = posenc_parts(dtype_of(itemsize))
         self.nbytes = rotations_nbytes(waves.waves.n, interleaved, itemsize)
-        self.memory = PyMem_RawMalloc(self.nbytes + 64)
+        self.memory = PyMem_RawMalloc(self.nbytes + 64 + shift * sizeof(double))
         if self.memory == NULL:
             raise MemoryError
-        self.rotations = <double *>((<size_t>self.memory + 63) & ~<size_t>63)
+        self.rotations = <double *>((<size_t>self.memory + 63) & ~<size_t>63) + shift
         with nogil:
             posenc_rotations(_kernel, &waves.waves, interleaved, parts, self.rotations)
 

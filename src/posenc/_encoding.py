@@ -336,7 +336,8 @@ class Encoding:
         rotations = None
         form = interleaved, out.itemsize
         if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), *form) <= _CACHE.limit:
-            rotations = _CACHE.get((frequencies.key, form), lambda: core.Rotations(waves, *form))
+            shift = core.shift_of(out)
+            rotations = _CACHE.get((frequencies.key, form, shift), lambda: core.Rotations(waves, *form, shift))
         if stream is None:
             stream = out.nbytes >= _STREAM_FROM
         if core.fill(out, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):

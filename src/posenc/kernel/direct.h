@@ -11,8 +11,8 @@
 #include "kernel.h"
 
 /* Arrays begin on a cache line, and not all at the same place of a page, where a load can be taken for a store's alias. */
-#define ALIGNED _Alignas(LINE)
-enum { LINE = 64, SPARE = LINE / sizeof(double) };
+#define ALIGNED _Alignas(POSENC_LINE)
+enum { SPARE = POSENC_LINE / sizeof(double) };
 
 /* x - an integer: in [-1/2, 1/2] for |x| < 2^52, where |x| + 2^52 has units in its last place; an integer above. */
 static inline double without_integer(double x)

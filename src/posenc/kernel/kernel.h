@@ -76,6 +76,21 @@ static inline int posenc_parts(enum posenc_dtype dtype)
     return dtype == POSENC_FLOAT32 ? 2 : 4;
 }
 
+enum { POSENC_LINE = 64 }; /* bytes of a cache line */
+
+/* Elements before the first that begins a line. */
+static inline ptrdiff_t posenc_line_begins(const void *to, ptrdiff_t size)
+{
+    return (ptrdiff_t)((POSENC_LINE - (uintptr_t)to % POSENC_LINE) % POSENC_LINE) / size;
+}
+
+/* How many doubles past a line an array of doubles begins if it is to be at a line where `out` is, element for element. */
+static inline ptrdiff_t posenc_shift(const void *out, ptrdiff_t size)
+{
+    const ptrdiff_t line = POSENC_LINE / (ptrdiff_t)sizeof(double);
+    return (line - posenc_line_begins(out, size) % line) % line;
+}
+
 /* Doubles in the rotations of m frequencies. */
 static inline ptrdiff_t posenc_rotations_size(ptrdiff_t m, int interleaved, int parts)
 {

@@ -143,13 +143,13 @@ static uint32_t row_float32(ptrdiff_t width, const double *restrict value, const
 static void stream_copy(char *to, const char *from, size_t size)
 {
 #if POSENC_STREAMS
-    size_t head = (LINE - (uintptr_t)to % LINE) % LINE;
+    size_t head = (size_t)posenc_line_begins(to, 1);
     if (head > size)
         head = size;
     memcpy(to, from, head);
     to += head, from += head, size -= head;
-    for (; size >= LINE; size -= LINE, to += LINE, from += LINE)
-        for (int i = 0; i < LINE; i += 16)
+    for (; size >= POSENC_LINE; size -= POSENC_LINE, to += POSENC_LINE, from += POSENC_LINE)
+        for (int i = 0; i < POSENC_LINE; i += 16)
             _mm_stream_si128((__m128i *)(void *)(to + i), _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
 #endif
     memcpy(to, from, size);
@@ -170,12 +170,6 @@ static void finish(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, void
         accurate(t, s, t->job->start + row, made);
     if (t->job->stream)
         stream_copy(place_of(t, s, row), made, (size_t)(s->width * item_size(t->job)));
-}
-
-/* Elements before the first that begins a cache line. */
-static ptrdiff_t lines_begin(const void *to, ptrdiff_t size)
-{
-    return (ptrdiff_t)((LINE - (uintptr_t)to % LINE) % LINE) / size;
 }
 
 /* The columns at .. at + width - 1 of the rows up and down by rotation r. */
@@ -205,7 +199,7 @@ static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
             void *up = made_at(t, s, up_row, end, 0), *down = made_at(t, s, down_row, end, 1);
             uint64_t doubt[2] = {0, 0};
             /* apart from the columns before a line of the output begins: a store across two lines costs more than its entries */
-            const ptrdiff_t to_line = lines_begin(up, size), head = to_line < s->width ? to_line : 0;
+            const ptrdiff_t to_line = posenc_line_begins(up, size), head = to_line < s->width ? to_line : 0;
             if (head > 0)
                 make_pair(t, r, at, head, up, down, doubt);
             make_pair(t, r, at + head, s->width - head, (char *)up + head * size, (char *)down + head * size, doubt);
@@ -255,14 +249,14 @@ static void fill_directly(tile *t, ptrdiff_t row)
 }
 
 /* Room for a tile and, if asked for, its rotations, both aligned. Too much for the stack of a thread. */
-static void *allocate_tile(tile **t, ptrdiff_t rotations_size, double **rotations)
+static void *allocate_tile(tile **t, ptrdiff_t rotations_size, ptrdiff_t shift, double **rotations)
 {
-    const size_t tile_size = (sizeof(tile) + LINE - 1) & ~(size_t)(LINE - 1);
-    char *memory = malloc(tile_size + (size_t)rotations_size * sizeof(double) + LINE);
+    const size_t size = sizeof(tile) + (size_t)(rotations_size + shift) * sizeof(double) + POSENC_LINE;
+    char *memory = malloc(size);
     if (memory != NULL) {
-        char *aligned = memory + (LINE - (uintptr_t)memory % LINE) % LINE;
+        char *aligned = memory + posenc_line_begins(memory, 1);
         *t = (tile *)(void *)aligned;
-        *rotations = (double *)(void *)(aligned + tile_size);
+        *rotations = (double *)(void *)(aligned + sizeof(tile)) + shift;
     }
     return memory;
 }
@@ -284,15 +278,15 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
     tile *t;
     double *own;
     const int parts = posenc_parts(job->dtype);
-    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved, parts) : 0, &own);
+    const ptrdiff_t shift = posenc_shift(job->out, item_size(job));
+    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved, parts) : 0, shift, &own);
     if (memory == NULL)
         return -1;
     t->job = job;
     t->k = k;
     t->m = m;
     t->unresolved = 0;
-    const ptrdiff_t head = lines_begin(job->out + (job->interleaved ? 2 : 1) * k * item_size(job), item_size(job));
-    t->shift = (SPARE - head % SPARE) % SPARE;
+    t->shift = shift;
     find_segments(t);
     if (builds)
         build_rotations(&job->waves, k, m, job->interleaved, parts, own);
