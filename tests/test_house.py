@@ -24,6 +24,7 @@ LEVELS = [
     {"frequencies", "_threads"},
     {"_arrays", "_config"},
     {"_encoding"},
+    {"_functions"},
     {"__init__"},
     {"_cli"},
     {"__main__"},

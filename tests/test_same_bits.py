@@ -120,7 +120,7 @@ def test_without_stored_rotations(kernel, monkeypatch):
     """Widths too large for the cache build each tile's rotations as they go."""
     want = [posenc.table(700, 1300, dtype=dtype, start=9).tobytes() for dtype in DTYPES]
     posenc.clear_cache()
-    monkeypatch.setattr(posenc._encoding._CACHE, "limit", 1000)
+    monkeypatch.setattr(posenc._encoding.CACHE, "limit", 1000)
     assert [posenc.table(700, 1300, dtype=dtype, start=9).tobytes() for dtype in DTYPES] == want
 
 

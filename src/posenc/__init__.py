@@ -2,7 +2,8 @@
 
 from posenc import frequencies
 from posenc._config import show_config
-from posenc._encoding import Encoding, clear_cache, table
+from posenc._encoding import Encoding
+from posenc._functions import clear_cache, table
 from posenc._threads import set_threads, threads
 from posenc._version import __version__
 

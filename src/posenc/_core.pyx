@@ -177,10 +177,6 @@ cdef class Rotations:
         PyMem_RawFree(self.memory)
 
 
-# A team larger than this gains nothing, and a runtime that cannot make its threads ends the process.
-cdef int MOST_THREADS = 256
-
-
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 cdef class Layout:
@@ -196,6 +192,10 @@ cdef class Layout:
         self.columns = columns
         self.amplitude = amplitude
         self.scale = scale
+
+
+# A team larger than this gains nothing, and a runtime that cannot make its threads ends the process.
+cdef int MOST_THREADS = 256
 
 
 def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,

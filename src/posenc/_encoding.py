@@ -1,8 +1,8 @@
-"""`Encoding`, and the functions that make one from their keywords: check once, allocate or take ``out``, call the core."""
+"""`Encoding`: check once, allocate or take ``out``, call the core."""
 
 import math
 import sys
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ Odd = Literal["truncate", "zero", "error"]
 _LAYOUTS = ("interleaved", "concatenated")
 _ODD = ("truncate", "zero", "error")
 
-_CACHE = Cache(32 << 20)  # frequencies and rotations
+CACHE = Cache(32 << 20)  # frequencies and rotations
 _ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
 _STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
@@ -332,12 +332,12 @@ class Encoding:
     ) -> None:
         """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
         frequencies, interleaved = self._frequencies, self._interleaved
-        waves = _CACHE.get(frequencies.key, frequencies.waves)
+        waves = CACHE.get(frequencies.key, frequencies.waves)
         rotations = None
         form = interleaved, out.itemsize
-        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), *form) <= _CACHE.limit:
+        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), *form) <= CACHE.limit:
             shift = core.shift_of(out)
-            rotations = _CACHE.get((frequencies.key, form, shift), lambda: core.Rotations(waves, *form, shift))
+            rotations = CACHE.get((frequencies.key, form, shift), lambda: core.Rotations(waves, *form, shift))
         if stream is None:
             stream = out.nbytes >= _STREAM_FROM
         if core.fill(out, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):
@@ -397,83 +397,3 @@ def _scaled(amplitude: float) -> tuple[float, float]:
 
 def _rebuilt(parameters: dict[str, Any]) -> Encoding:
     return Encoding(**parameters)
-
-
-@lru_cache(maxsize=256, typed=True)
-def _cached(dim: int, **encoding: Any) -> Encoding:
-    return Encoding(dim, **encoding)
-
-
-def table(
-    length: int,
-    dim: int,
-    *,
-    start: int | None = None,
-    dtype: DTypeLike | None = None,
-    out: NDArray[Any] | None = None,
-    threads: int | None = None,
-    **encoding: Any,
-) -> NDArray[Any]:
-    """The sinusoidal encodings of ``length`` consecutive positions, each entry correctly rounded.
-
-    PE(p, 2k) = sin(p / 10000**(2k / dim)), PE(p, 2k + 1) = cos(p / 10000**(2k / dim)), or another `Encoding`.
-
-    Parameters
-    ----------
-    length : int
-        Rows, at least 0.
-    dim : int
-        Width of a row, at least 1.
-    start : int, optional
-        Position of the first row, by default the encoding's first position, 0. The last one too must be an int64.
-    dtype : {"float32", "float64"}, optional
-        By default that of ``out``, else float32.
-    out : ndarray, shape (length, dim), optional
-        Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
-    threads : int, optional
-        At most this many threads; small tables are written by one. By default see `posenc.set_threads`.
-    **encoding
-        Keywords of `Encoding`: base, frequencies, layout, cos_first, odd, amplitude, first.
-
-    Returns
-    -------
-    ndarray, shape (length, dim)
-        ``out``, or a new array.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type or ``out`` of another dtype.
-    ValueError
-        If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency exceeds 2**64.
-    MemoryError
-        If the table does not fit in memory.
-
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", 2017, section 3.5. https://arxiv.org/abs/1706.03762
-
-    Examples
-    --------
-    >>> import posenc
-    >>> posenc.table(2, 4)
-    array([[0.        , 1.        , 0.        , 1.        ],
-           [0.84147096, 0.5403023 , 0.00999983, 0.99995   ]], dtype=float32)
-    """
-    try:
-        chosen = _cached(dim, **encoding)
-    except (TypeError, ValueError):  # also for what cannot be hashed; the constructor says which argument is wrong
-        chosen = Encoding(dim, **encoding)
-    return chosen.table(length, start=start, dtype=dtype, out=out, threads=threads)
-
-
-def clear_cache() -> None:
-    """Forget the frequencies, rotations and encodings that are kept for later calls (at most 32 MiB).
-
-    Examples
-    --------
-    >>> import posenc
-    >>> posenc.clear_cache()
-    """
-    _CACHE.clear()
-    _cached.cache_clear()

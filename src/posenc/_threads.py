@@ -11,8 +11,9 @@ from typing import Self
 from posenc import _check
 from posenc._load import core
 
-#: Output below this many bytes is written by one thread: smaller tables gain nothing, and after a pause lose (bench: idle).
-PARALLEL_BYTES = 3 << 20
+#: Output below this many bytes is written by one thread: there the call that makes the threads took twice as long as a serial
+#: one (bench: first call, 2048x512), for a gain of some tenths of a millisecond.
+PARALLEL_BYTES = 6 << 20
 #: Threads used by default at the most: memory is saturated well before.
 MOST = 16
 
