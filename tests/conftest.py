@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sysconfig
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,12 @@ DRIVER_FLAGS = {"baseline": [], "neon": [], "avx2": ["-mavx2", "-mfma"]}
 DRIVER_FLAGS["avx512"] = [*DRIVER_FLAGS["avx2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl"]
 
 
+ALL_DTYPES = ["float32", "float64", "float16", "bfloat16"]
+DTYPES = ALL_DTYPES if find_spec("ml_dtypes") else ALL_DTYPES[:3]
+if "bfloat16" in DTYPES:
+    import_module("ml_dtypes")  # makes NumPy know the name
+
+
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="run the tests of 10**8 and more entries too")
 
@@ -29,6 +37,14 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if "exhaustive" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="10**8 entries and more: --exhaustive runs it"))
+
+
+@pytest.fixture(params=ALL_DTYPES)
+def dtype(request):
+    """Each dtype in turn; bfloat16 is skipped where its package is missing."""
+    if request.param not in DTYPES:
+        pytest.skip("bfloat16 needs ml_dtypes, which is not installed")
+    return request.param
 
 
 @pytest.fixture(params=ALL_KERNELS)

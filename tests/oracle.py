@@ -16,13 +16,17 @@ except ImportError:
     import mpmath
 
 BITS = 400
-INTEGERS = {"float32": np.uint32, "float64": np.uint64}
-WIDTHS = {"float32": 32, "float64": 64}
+INTEGERS = {"float32": np.uint32, "float64": np.uint64, "float16": np.uint16, "bfloat16": np.uint16}
+#: Precision in bits and exponent of the smallest subnormal.
+SHAPES = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24), "bfloat16": (8, -133)}
 
 if gmpy2 is not None:
     NAME = "gmpy2"
     WIDE = gmpy2.context(precision=BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min())
-    FORMATS = {name: gmpy2.ieee(width) for name, width in WIDTHS.items()}
+    FORMATS = {
+        name: gmpy2.context(precision=precision, emin=smallest + 1, emax=1024, subnormalize=True)
+        for name, (precision, smallest) in SHAPES.items()
+    }
 
     def power(base, numerator, denominator):
         """base**(numerator / denominator)."""
@@ -61,7 +65,6 @@ if gmpy2 is not None:
 else:
     NAME = "mpmath"
     mpmath.mp.prec = BITS
-    SHAPES = {"float32": (24, -149), "float64": (53, -1074)}
 
     def power(base, numerator, denominator):
         return mpmath.exp(mpmath.log(mpmath.mpf(base)) * numerator / denominator)

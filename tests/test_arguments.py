@@ -325,7 +325,11 @@ SWAPPED = ">" if sys.byteorder == "little" else "<"
     ids=repr,
 )
 def test_wrong_dtype(dtype: Any) -> None:
-    refused(TypeError, lambda: posenc.table(2, 4, dtype=dtype), f"dtype is {dtype!r}; it must be float32 or float64")
+    refused(
+        TypeError,
+        lambda: posenc.table(2, 4, dtype=dtype),
+        f"dtype is {dtype!r}; it must be float32, float64, float16 or bfloat16",
+    )
     out = np.full((2, 4), 7.0, np.float32)
     refused(TypeError, lambda: posenc.table(2, 4, dtype=dtype, out=out), "dtype")
     assert (out == 7.0).all()
@@ -381,8 +385,16 @@ WRONG_OUT: dict[str, tuple[Call, type[Exception], list[str]]] = {
     "0-d": (lambda memory: memory[:1].reshape(()), ValueError, ["shape ()", "(4, 4)"]),
     "1-d": (lambda memory: memory[:16], ValueError, ["shape (16,)", "(4, 4)"]),
     "3-d": (lambda memory: memory[:16].reshape(4, 4, 1), ValueError, ["shape (4, 4, 1)", "(4, 4)"]),
-    "int32": (lambda memory: memory.view(np.int32)[:16].reshape(4, 4), TypeError, ["dtype int32", "float32 or float64"]),
-    "uint8": (lambda memory: memory.view(np.uint8)[:16].reshape(4, 4), TypeError, ["dtype uint8", "float32 or float64"]),
+    "int32": (
+        lambda memory: memory.view(np.int32)[:16].reshape(4, 4),
+        TypeError,
+        ["dtype int32", "float16 or bfloat16"],
+    ),
+    "uint8": (
+        lambda memory: memory.view(np.uint8)[:16].reshape(4, 4),
+        TypeError,
+        ["dtype uint8", "float16 or bfloat16"],
+    ),
     "complex": (lambda memory: memory.view(np.complex64)[:16].reshape(4, 4), TypeError, ["dtype complex64"]),
     "structured": (lambda memory: memory.view([("a", "f4")])[:16].reshape(4, 4), TypeError, ["dtype"]),
     "byte order": (

@@ -6,12 +6,12 @@ import random
 
 import numpy as np
 import pytest
+from conftest import DTYPES
 
 import posenc
 from posenc import _threads
 from posenc._load import core
 
-DTYPES = ["float32", "float64"]
 CASES = [
     (700, 96, -300, {}),
     (1100, 1030, 10**7, {"layout": "concatenated", "odd": "zero"}),
@@ -46,7 +46,6 @@ def case(request):
     return request.param
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_kernels_and_threads(case, dtype, threads, kernel, reference, always_parallel):
     length, dim, start, encoding = CASES[case]
@@ -54,7 +53,6 @@ def test_kernels_and_threads(case, dtype, threads, kernel, reference, always_par
     assert table.tobytes() == reference[case, dtype].tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("stream", [False, True])
 def test_streaming(case, dtype, stream, kernel, reference):
     length, dim, start, encoding = CASES[case]
@@ -63,7 +61,6 @@ def test_streaming(case, dtype, stream, kernel, reference):
     assert out.tobytes() == reference[case, dtype].tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_split_into_calls(case, dtype, seed, kernel, reference):
     length, dim, start, encoding = CASES[case]
@@ -75,7 +72,6 @@ def test_any_split_into_calls(case, dtype, seed, kernel, reference):
     assert out.tobytes() == reference[case, dtype].tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_alignment_length_and_width(dtype, kernel):
     """Lengths and widths 1..67 at every element offset into a cache line; nothing is written beside the table."""
     want = posenc.table(67, 134, dtype=dtype, start=-30, base=50.0)
@@ -102,7 +98,6 @@ def narrowed(columns):
     return posenc.Encoding(columns, frequencies=posenc.frequencies.Frequencies(pairs, 50.0, 2, 134, "narrowed"))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("stream", [False, True])
 def test_strided_out(dtype, stream, kernel):
     want = posenc.table(100, 30, dtype=dtype, start=5)
@@ -130,10 +125,10 @@ if platform.machine() in ("aarch64", "arm64"):
 
 
 @pytest.mark.parametrize("setting", CONTROLS)
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_callers_floating_point_environment(setting, dtype, driver):
     """The bits do not depend on it, subnormals included, and it is as it was after the call."""
-    encodings = [posenc.Encoding(16), posenc.Encoding(6, amplitude=1e-38 if dtype == "float32" else 1e-307, base=1e8)]
+    tiny = {"float32": 1e-38, "float64": 1e-307, "float16": 6e-5, "bfloat16": 1e-38}[dtype]
+    encodings = [posenc.Encoding(16), posenc.Encoding(6, amplitude=tiny, base=1e8)]
     for encoding in encodings:
         for length in (1, 100):
             want = encoding.table(length, start=3, dtype=dtype)
@@ -155,5 +150,5 @@ def test_exception_flags_are_not_raised(driver):
     out, encoding = np.empty((64, 8), np.float32), posenc.Encoding(8, base=1e60, amplitude=1e-30)
     waves = encoding._frequencies.waves()
     before = driver.control(0x1F80)
-    core.fill(out, 0, waves, None, encoding._layout, 1, False)
+    core.fill(out, core.FLOAT32, 0, waves, None, encoding._layout, 1, False)
     assert driver.control(before) == 0x1F80

@@ -6,20 +6,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from posenc._load import core
+
 
 class Format(NamedTuple):
+    code: int  # the core's number for it
     precision: int  # bits of the significand
     smallest: int  # exponent of the smallest subnormal
     overflow: float  # first magnitude that rounds to infinity
     integer: type[np.unsignedinteger[Any]]  # of the same width
 
 
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-FORMATS = {
-    FLOAT32: Format(24, -149, 2.0**128 - 2.0**103, np.uint32),
-    FLOAT64: Format(53, -1074, math.inf, np.uint64),
+FLOAT32 = np.dtype(np.float32)
+BFLOAT16 = Format(core.BFLOAT16, 8, -133, 2.0**128 - 2.0**119, np.uint16)
+FORMATS: dict[np.dtype[Any], Format] = {  # and ml_dtypes.bfloat16, once it is met
+    FLOAT32: Format(core.FLOAT32, 24, -149, 2.0**128 - 2.0**103, np.uint32),
+    np.dtype(np.float64): Format(core.FLOAT64, 53, -1074, math.inf, np.uint64),
+    np.dtype(np.float16): Format(core.FLOAT16, 11, -24, 65520.0, np.uint16),
 }
-SUPPORTED = " or ".join(map(str, FORMATS))
+SUPPORTED = "float32, float64, float16 or bfloat16"
 
 ALIGN_FROM = 64 << 10  # bytes of output that repay alignment to cache lines
 LINE = 64
@@ -32,19 +37,33 @@ def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
     if out is not None:
         if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
             raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
-        if out.dtype not in FORMATS:
+        if not _is_supported(out.dtype):
             raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
     if dtype is None:
         return FLOAT32 if out is None else out.dtype
     try:
-        kind = np.dtype(dtype)
+        kind = np.dtype(_bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else dtype)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
         raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED}") from None
-    if kind not in FORMATS:
+    if not _is_supported(kind):
         raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED} in native byte order")
     if out is not None and out.dtype != kind:
         raise TypeError(f"dtype is {kind} and out has dtype {out.dtype}; they must agree")
     return kind
+
+
+def _is_supported(kind: np.dtype[Any]) -> bool:
+    if kind.name == "bfloat16" and kind.isnative:  # ml_dtypes has the only one
+        FORMATS.setdefault(kind, BFLOAT16)
+    return kind in FORMATS
+
+
+def _bfloat16() -> Any:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError("dtype='bfloat16' needs the package ml_dtypes: pip install ml_dtypes") from None
+    return ml_dtypes.bfloat16
 
 
 def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:

@@ -30,6 +30,8 @@ cdef extern from *:
 cdef extern from "kernel.h" nogil:
     const int POSENC_FLOAT32
     const int POSENC_FLOAT64
+    const int POSENC_FLOAT16
+    const int POSENC_BFLOAT16
     const double POSENC_DOUBLE_BOUND
     const double POSENC_DOUBLE_DOUBLE_BOUND
 
@@ -102,8 +104,8 @@ def kernel():
 use_kernel(KERNELS[len(KERNELS) - 1])
 
 
-cdef int dtype_of(Py_ssize_t itemsize) noexcept nogil:
-    return POSENC_FLOAT32 if itemsize == 4 else POSENC_FLOAT64
+# dtypes, as the numbers that ``fill`` and ``Rotations`` take
+FLOAT32, FLOAT64, FLOAT16, BFLOAT16 = POSENC_FLOAT32, POSENC_FLOAT64, POSENC_FLOAT16, POSENC_BFLOAT16
 
 
 # ---- frequencies -----------------------------------------------------------------------------------------------------
@@ -151,21 +153,21 @@ def shift_of(out):
     return shift
 
 
-def rotations_nbytes(Py_ssize_t n, bint interleaved, Py_ssize_t itemsize):
+def rotations_nbytes(Py_ssize_t n, bint interleaved, int dtype):
     """What Rotations of n frequencies would take."""
-    return posenc_rotations_size(n, interleaved, posenc_parts(dtype_of(itemsize))) * sizeof(double)
+    return posenc_rotations_size(n, interleaved, posenc_parts(dtype)) * sizeof(double)
 
 
 cdef class Rotations:
-    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout, dtype's size and ``shift_of(out)``."""
+    """The rotations by 1/2, 3/2, ... positions that rows are made with, for one layout, dtype and ``shift_of(out)``."""
 
     cdef double *rotations
     cdef void *memory
     cdef readonly Py_ssize_t nbytes
 
-    def __cinit__(self, Waves waves, bint interleaved, Py_ssize_t itemsize, Py_ssize_t shift):
-        cdef int parts = posenc_parts(dtype_of(itemsize))
-        self.nbytes = rotations_nbytes(waves.waves.n, interleaved, itemsize)
+    def __cinit__(self, Waves waves, bint interleaved, int dtype, Py_ssize_t shift):
+        cdef int parts = posenc_parts(dtype)
+        self.nbytes = rotations_nbytes(waves.waves.n, interleaved, dtype)
         self.memory = PyMem_RawMalloc(self.nbytes + 64 + shift * sizeof(double))
         if self.memory == NULL:
             raise MemoryError
@@ -198,9 +200,9 @@ cdef class Layout:
 cdef int MOST_THREADS = 256
 
 
-def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
+def fill(out, int dtype, int64_t start, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
          double fast_bound=0.0, double accurate_bound=0.0):
-    """Write the table of ``out``'s shape and dtype (float32 or float64, rows contiguous) from position ``start``.
+    """Write the table of ``out``'s shape (2-D, rows contiguous, elements of the dtype's size) from position ``start``.
 
     Returns how many entries are left NaN, for the caller to settle. With threads > 1 the caller has asked
     ``may_go_parallel``. Bounds other than 0 replace the proven ones.
@@ -224,13 +226,13 @@ def fill(out, int64_t start, Waves waves, Rotations rotations, Layout layout, in
     try:
         job.length = view.shape[0]
         job.dim = view.shape[1]
-        job.dtype = dtype_of(view.itemsize)
+        job.dtype = dtype
         if layout.scale != 1.0:
             job.fast_bound = INFINITY
         elif fast_bound:
             job.fast_bound = fast_bound
         else:
-            job.fast_bound = POSENC_DOUBLE_BOUND if view.itemsize == 4 else POSENC_DOUBLE_DOUBLE_BOUND
+            job.fast_bound = POSENC_DOUBLE_DOUBLE_BOUND if dtype == POSENC_FLOAT64 else POSENC_DOUBLE_BOUND
         job.out = <char *>view.buf
         job.row_stride = view.strides[0]
         with nogil:

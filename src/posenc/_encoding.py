@@ -256,7 +256,7 @@ class Encoding:
             Rows, at least 0.
         start : int, optional
             Position of the first row, by default `first`. The last one too must be an int64.
-        dtype : {"float32", "float64"}, optional
+        dtype : {"float32", "float64", "float16", "bfloat16"}, optional
             By default that of ``out``, else float32.
         out : ndarray, shape (length, dim), optional
             Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
@@ -334,13 +334,14 @@ class Encoding:
         frequencies, interleaved = self._frequencies, self._interleaved
         waves = CACHE.get(frequencies.key, frequencies.waves)
         rotations = None
-        form = interleaved, out.itemsize
-        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), *form) <= CACHE.limit:
-            shift = core.shift_of(out)
-            rotations = CACHE.get((frequencies.key, form, shift), lambda: core.Rotations(waves, *form, shift))
+        dtype = _arrays.FORMATS[out.dtype].code
+        buffer = out if out.itemsize > 2 else out.view(np.uint16)  # bfloat16 is nothing that buffers know
+        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), interleaved, dtype) <= CACHE.limit:
+            form = interleaved, dtype, core.shift_of(buffer)
+            rotations = CACHE.get((frequencies.key, *form), lambda: core.Rotations(waves, *form))
         if stream is None:
             stream = out.nbytes >= _STREAM_FROM
-        if core.fill(out, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):
+        if core.fill(buffer, dtype, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):
             self._settle(out, start)
 
     def _settle(self, out: NDArray[Any], start: int) -> None:

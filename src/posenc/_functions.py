@@ -35,7 +35,7 @@ def table(
         Width of a row, at least 1.
     start : int, optional
         Position of the first row, by default the encoding's first position, 0. The last one too must be an int64.
-    dtype : {"float32", "float64"}, optional
+    dtype : {"float32", "float64", "float16", "bfloat16"}, optional
         By default that of ``out``, else float32.
     out : ndarray, shape (length, dim), optional
         Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.

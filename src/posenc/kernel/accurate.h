@@ -2,6 +2,7 @@
 #ifndef POSENC_ACCURATE_H
 #define POSENC_ACCURATE_H
 
+#include "halves.h"
 #include "tile.h"
 
 /* high + low rounded to odd: truncated, and the last bit set if anything was cut off. Rounding that once more, to a format
@@ -44,6 +45,21 @@ static ptrdiff_t store_float64(ptrdiff_t width, const double *high, const double
     return unresolved;
 }
 
+static ptrdiff_t store_half(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
+                            enum posenc_dtype dtype, uint16_t *restrict to)
+{
+    const uint16_t nan = dtype == POSENC_FLOAT16 ? 0x7e00 : 0x7fc0;
+    ptrdiff_t unresolved = 0;
+    for (ptrdiff_t i = 0; i < width; i++) {
+        double below = rounded_to_odd(high[i], low[i] - bound[i]) * scale, above = rounded_to_odd(high[i], low[i] + bound[i]) * scale;
+        uint16_t down = dtype == POSENC_FLOAT16 ? to_float16(below) : to_bfloat16(below);
+        uint16_t up = dtype == POSENC_FLOAT16 ? to_float16(above) : to_bfloat16(above);
+        to[i] = down == up ? up : nan;
+        unresolved += down != up;
+    }
+    return unresolved;
+}
+
 /* Segment s of the row at position 0: sines are +0, cosines the amplitude, rounded. */
 static void store_origin(const tile *t, const segment *s, void *to)
 {
@@ -51,13 +67,14 @@ static void store_origin(const tile *t, const segment *s, void *to)
     const double cosine = job->amplitude * job->scale;
     const int first_is_cosine = job->cos_first != (!job->interleaved && s->place > t->shift);
     const double even = first_is_cosine ? cosine : 0.0, odd = first_is_cosine != job->interleaved ? cosine : 0.0;
-    float *single = to;
-    double *pair = to;
-    for (ptrdiff_t i = 0; i < s->width; i++) { /* vector loop */
+    for (ptrdiff_t i = 0; i < s->width; i++) {
+        const double value = i % 2 ? odd : even;
         if (job->dtype == POSENC_FLOAT32)
-            single[i] = (float)(i % 2 ? odd : even);
+            ((float *)to)[i] = (float)value;
+        else if (job->dtype == POSENC_FLOAT64)
+            ((double *)to)[i] = value;
         else
-            pair[i] = i % 2 ? odd : even;
+            ((uint16_t *)to)[i] = job->dtype == POSENC_FLOAT16 ? to_float16(value) : to_bfloat16(value);
     }
 }
 
@@ -78,8 +95,10 @@ static void accurate(tile *t, const segment *s, int64_t p, void *to)
     const ptrdiff_t at = s->place;
     if (job->dtype == POSENC_FLOAT32)
         t->unresolved += store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
-    else
+    else if (job->dtype == POSENC_FLOAT64)
         t->unresolved += store_float64(s->width, high + at, low + at, bound + at, job->scale, to);
+    else
+        t->unresolved += store_half(s->width, high + at, low + at, bound + at, job->scale, job->dtype, to);
 }
 
 #endif

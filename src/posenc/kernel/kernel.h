@@ -16,7 +16,7 @@ enum {
     POSENC_CHUNK = 512   /* rows of one work item */
 };
 
-enum posenc_dtype { POSENC_FLOAT32, POSENC_FLOAT64 };
+enum posenc_dtype { POSENC_FLOAT32, POSENC_FLOAT64, POSENC_FLOAT16, POSENC_BFLOAT16 };
 
 /* n frequencies in turns per position (w / 2 pi), each the unevaluated sum of turns[k] + turns[n + k] + turns[2 n + k]. */
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 
 /* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
  * stand above the functions that claim them, in rows.h. */
-#define POSENC_DOUBLE_BOUND 0x1p-50        /* of rows in doubles, the fast path of float32 */
+#define POSENC_DOUBLE_BOUND 0x1p-50        /* of rows in doubles, the fast path of all but float64 */
 #define POSENC_DOUBLE_DOUBLE_BOUND 0x1p-90 /* of rows in double-doubles: the fast path of float64 and the accurate path */
 
 typedef struct {
@@ -70,10 +70,10 @@ static inline ptrdiff_t posenc_items(const posenc_job *job)
     return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
 }
 
-/* What is kept of a rotation: cos and sin as doubles for float32, as double-doubles otherwise. */
+/* What is kept of a rotation: cos and sin as double-doubles for float64, as doubles otherwise. */
 static inline int posenc_parts(enum posenc_dtype dtype)
 {
-    return dtype == POSENC_FLOAT32 ? 2 : 4;
+    return dtype == POSENC_FLOAT64 ? 4 : 2;
 }
 
 enum { POSENC_LINE = 64 }; /* bytes of a cache line */

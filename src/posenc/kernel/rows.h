@@ -75,7 +75,7 @@ static void pair_float32(ptrdiff_t width, const double *restrict first, const do
     doubt[1] |= down_doubt >> 28;
 }
 
-/* Whether rounding decides: the same, and an entry is in doubt if value - bound and value + bound round to different float32. */
+/* Looks once more: an entry is in doubt if value - bound and value + bound round to different float32. */
 static void doubts_float32(ptrdiff_t width, const double *restrict first, const double *restrict second,
                            const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
                            uint64_t doubt[2])
@@ -92,6 +92,43 @@ static void doubts_float32(ptrdiff_t width, const double *restrict first, const 
     doubt[0] = up_doubt;
     doubt[1] = down_doubt;
 }
+
+/* Pairs and rows of a dtype of 16 bits, whose midpoints are multiples of 2^cut units. So few rows are in doubt that they are not
+ * looked at once more. */
+#define DEFINE_HALF(dtype, cut)                                                                                                 \
+    static void pair_##dtype(ptrdiff_t width, const double *restrict first, const double *restrict second,                     \
+                             const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,         \
+                             uint16_t *restrict up, uint16_t *restrict down, uint64_t doubt[2])                                \
+    {                                                                                                                          \
+        uint64_t up_doubt = 0, down_doubt = 0;                                                                                 \
+        for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */                                                              \
+            double up_above = turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);                                       \
+            double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);                                      \
+            double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);                                    \
+            double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);                                   \
+            up[i] = to_##dtype(up_above);                                                                                      \
+            down[i] = to_##dtype(down_above);                                                                                  \
+            up_doubt |= bits64(up_above) ^ bits64(up_below);                                                                   \
+            down_doubt |= bits64(down_above) ^ bits64(down_below);                                                             \
+        }                                                                                                                      \
+        doubt[0] |= up_doubt >> cut;                                                                                           \
+        doubt[1] |= down_doubt >> cut;                                                                                         \
+    }                                                                                                                          \
+                                                                                                                               \
+    static uint64_t row_##dtype(ptrdiff_t width, const double *restrict value, const double *restrict bound,                   \
+                                uint16_t *restrict to)                                                                         \
+    {                                                                                                                          \
+        uint64_t doubt = 0;                                                                                                    \
+        for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */                                                              \
+            double above = value[i] + bound[i], below = value[i] - bound[i];                                                   \
+            to[i] = to_##dtype(above);                                                                                         \
+            doubt |= bits64(above) ^ bits64(below);                                                                            \
+        }                                                                                                                      \
+        return doubt >> cut;                                                                                                   \
+    }
+
+DEFINE_HALF(float16, 41)
+DEFINE_HALF(bfloat16, 44)
 
 typedef struct {
     double value;
@@ -180,6 +217,10 @@ static void make_pair(const tile *t, const double *r, ptrdiff_t at, ptrdiff_t wi
     r += column < stride ? column : column - stride;
     if (t->job->dtype == POSENC_FLOAT32)
         pair_float32(width, first, second, r, r + stride, bound, up, down, doubt);
+    else if (t->job->dtype == POSENC_FLOAT16)
+        pair_float16(width, first, second, r, r + stride, bound, up, down, doubt);
+    else if (t->job->dtype == POSENC_BFLOAT16)
+        pair_bfloat16(width, first, second, r, r + stride, bound, up, down, doubt);
     else
         pair_float64(width, first, t->first_low + at, second, t->second_low + at, r, r + stride, r + 2 * stride, r + 3 * stride,
                      bound, up, down, doubt);
@@ -230,11 +271,22 @@ static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t end)
     }
 }
 
+/* Rounds a row in doubles; whether an entry of it is in doubt. */
+static int row_in_doubt(const tile *t, const segment *s, void *to)
+{
+    const double *value = t->first_high + s->place, *bound = t->bound + s->place;
+    if (t->job->dtype == POSENC_FLOAT32)
+        return row_float32(s->width, value, bound, to) != 0;
+    if (t->job->dtype == POSENC_FLOAT16)
+        return row_float16(s->width, value, bound, to) != 0;
+    return row_bfloat16(s->width, value, bound, to) != 0;
+}
+
 static void fill_directly(tile *t, ptrdiff_t row)
 {
     const posenc_job *job = t->job;
     const int64_t p = job->start + row;
-    const int fast = job->dtype == POSENC_FLOAT32 && p != 0;
+    const int fast = job->dtype != POSENC_FLOAT64 && p != 0;
     if (fast) {
         direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &t->centre);
         spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
@@ -243,7 +295,7 @@ static void fill_directly(tile *t, ptrdiff_t row)
     for (int i = 0; i < t->segment_count; i++) {
         const segment *s = &t->segments[i];
         void *to = place_of(t, s, row);
-        if (!fast || row_float32(s->width, t->first_high + s->place, t->bound + s->place, to))
+        if (!fast || row_in_doubt(t, s, to))
             accurate(t, s, p, to);
     }
 }

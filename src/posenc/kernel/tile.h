@@ -29,7 +29,7 @@ typedef struct {
 
 static ptrdiff_t item_size(const posenc_job *job)
 {
-    return job->dtype == POSENC_FLOAT32 ? (ptrdiff_t)sizeof(float) : (ptrdiff_t)sizeof(double);
+    return job->dtype == POSENC_FLOAT64 ? 8 : job->dtype == POSENC_FLOAT32 ? 4 : 2;
 }
 
 /* Where segment s of a row goes. */
@@ -138,7 +138,7 @@ static void spread_centre(tile *t)
     for (ptrdiff_t i = 0; i < t->m; i++)
         negative[i] = -c->sin_high[i];
     spread(t, c->cos_high, negative, t->second_high);
-    if (t->job->dtype == POSENC_FLOAT32)
+    if (t->job->dtype != POSENC_FLOAT64)
         return;
     spread(t, c->sin_low, c->cos_low, t->first_low);
     for (ptrdiff_t i = 0; i < t->m; i++)
@@ -161,12 +161,17 @@ static void set_bounds(const tile *t, double relative, double largest, double fl
     spread(t, sines, cosines, bound);
 }
 
-/* Angles up to which a cosine, times an amplitude that is a float32, certainly rounds to the amplitude: 1 - 2^-27 and its
+/* Angles up to which a cosine times the amplitude certainly rounds to the amplitude, which the dtype holds: 1 - 2^-27 and its
  * error are nearer to 1 than to the middle between 1 and the float32 below. */
 static double flat_angle(const posenc_job *job)
 {
-    return job->dtype == POSENC_FLOAT32 && isfinite(job->fast_bound) && (double)(float)job->amplitude == job->amplitude ? 0x1p-13
-                                                                                                                         : 0.0;
+    const double amplitude = fabs(job->amplitude);
+    int exponent, held = 0;
+    if (job->dtype == POSENC_FLOAT32)
+        held = (double)(float)amplitude == amplitude;
+    else if (job->dtype != POSENC_FLOAT64)
+        held = frexp(amplitude, &exponent) == 0.5 && 0x1p-14 <= amplitude && amplitude <= 0x1p15;
+    return held && isfinite(job->fast_bound) ? 0x1p-13 : 0.0;
 }
 
 #endif
