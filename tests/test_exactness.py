@@ -133,6 +133,13 @@ def test_no_double_rounding_to_16_bits(dtype, by_way_of):
         assert table[row, column].tobytes() == want.tobytes(), (row, column)
 
 
+@pytest.mark.parametrize("amplitude", [1e-36, 3e-39, -2.0**-130, 1e-20])
+@pytest.mark.parametrize("base", [1e4, 1e30, 1e50])
+def test_subnormal_entries(amplitude, base, dtype):
+    for length in (4, 100):
+        check(8, -2, length, dtype=dtype, amplitude=amplitude, base=base)
+
+
 def test_underflow_keeps_the_sign():
     table = posenc.table(3, 4, start=-1, amplitude=1e-300, dtype="float32")
     assert [bool(np.signbit(x)) for x in table[:, 0]] == [True, False, False]

@@ -21,19 +21,46 @@ static inline uint32_t odd_float32(double x)
     return (bits - (inexact & away & ~bits)) | inexact;
 }
 
-/* Finite x below the overflow threshold of 65520 in size; above it, infinity. */
+/* The same for an x that is not half-way between two numbers of 16 bits, as all are that are not in doubt: with the last bit set
+ * whatever was cut off, it stays on its side. Exact only where float32 has all its bits, |x| >= 2^-126. */
+static inline uint32_t marked_float32(double x)
+{
+    const uint64_t cut = (1 << 29) - 1;
+    return bits32((float)from_bits64((bits64(x) & ~cut) | (cut + 1)));
+}
+
+/* Finite values below the overflow threshold of 65520 in size; above it, infinity. `even` breaks ties. */
+static inline uint16_t float16_of(uint32_t single, uint32_t even)
+{
+    uint32_t sign = single >> 16 & 0x8000, size = single & 0x7fffffff;
+    uint32_t normal = (size - 0x38000000 + 0xfff + even) >> 13;        /* the exponent's bias is 112 less */
+    uint32_t subnormal = bits32(from_bits32(size) + 0.5f) - 0x3f000000; /* units of 2^-24 are the last place of 0.5f */
+    return (uint16_t)(sign | (size < 0x38800000 ? subnormal : normal));
+}
+
 static inline uint16_t to_float16(double x)
 {
-    uint32_t odd = odd_float32(x), sign = odd >> 16 & 0x8000, size = odd & 0x7fffffff;
-    uint32_t normal = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13; /* the exponent's bias is 112 less */
-    uint32_t subnormal = bits32(from_bits32(size) + 0.5f) - 0x3f000000;      /* units of 2^-24 are the last place of 0.5f */
-    return (uint16_t)(sign | (size < 0x38800000 ? subnormal : normal));
+    uint32_t odd = odd_float32(x);
+    return float16_of(odd, odd >> 13 & 1);
 }
 
 static inline uint16_t to_bfloat16(double x)
 {
     uint32_t odd = odd_float32(x);
     return (uint16_t)((odd + 0x7fff + (odd >> 16 & 1)) >> 16);
+}
+
+/* The same for values that are not half-way and, for bfloat16, not below POSENC_SMALLEST_MARKED. */
+#define POSENC_SMALLEST_MARKED 0x1p-124
+
+static inline uint16_t marked_float16(double x)
+{
+    return float16_of(marked_float32(x), 1);
+}
+
+static inline uint16_t marked_bfloat16(double x)
+{
+    return (uint16_t)((marked_float32(x) + 0x8000) >> 16);
 }
 
 #endif

@@ -95,7 +95,7 @@ static void doubts_float32(ptrdiff_t width, const double *restrict first, const 
 
 /* Pairs and rows of a dtype of 16 bits, whose midpoints are multiples of 2^cut units. So few rows are in doubt that they are not
  * looked at once more. */
-#define DEFINE_HALF(dtype, cut)                                                                                                 \
+#define DEFINE_HALF(dtype, cut)                                                                                                \
     static void pair_##dtype(ptrdiff_t width, const double *restrict first, const double *restrict second,                     \
                              const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,         \
                              uint16_t *restrict up, uint16_t *restrict down, uint64_t doubt[2])                                \
@@ -106,8 +106,8 @@ static void doubts_float32(ptrdiff_t width, const double *restrict first, const 
             double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);                                      \
             double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);                                    \
             double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);                                   \
-            up[i] = to_##dtype(up_above);                                                                                      \
-            down[i] = to_##dtype(down_above);                                                                                  \
+            up[i] = marked_##dtype(up_above);                                                                                  \
+            down[i] = marked_##dtype(down_above);                                                                              \
             up_doubt |= bits64(up_above) ^ bits64(up_below);                                                                   \
             down_doubt |= bits64(down_above) ^ bits64(down_below);                                                             \
         }                                                                                                                      \
@@ -121,7 +121,7 @@ static void doubts_float32(ptrdiff_t width, const double *restrict first, const 
         uint64_t doubt = 0;                                                                                                    \
         for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */                                                              \
             double above = value[i] + bound[i], below = value[i] - bound[i];                                                   \
-            to[i] = to_##dtype(above);                                                                                         \
+            to[i] = marked_##dtype(above);                                                                                     \
             doubt |= bits64(above) ^ bits64(below);                                                                            \
         }                                                                                                                      \
         return doubt >> cut;                                                                                                   \
@@ -286,7 +286,7 @@ static void fill_directly(tile *t, ptrdiff_t row)
 {
     const posenc_job *job = t->job;
     const int64_t p = job->start + row;
-    const int fast = job->dtype != POSENC_FLOAT64 && p != 0;
+    const int fast = job->dtype != POSENC_FLOAT64 && p != 0 && !t->tiny;
     if (fast) {
         direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &t->centre);
         spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
@@ -311,6 +311,16 @@ static void *allocate_tile(tile **t, ptrdiff_t rotations_size, ptrdiff_t shift, 
         *rotations = (double *)(void *)(aligned + sizeof(tile)) + shift;
     }
     return memory;
+}
+
+/* Whether values of a tile may be too small for marked_bfloat16: sines of the smallest angles. */
+static int is_tiny(const tile *t)
+{
+    const double *turns = t->job->waves.turns + t->k, two_pi_down = 6.28, amplitude = fabs(t->job->amplitude);
+    int tiny = 0;
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        tiny |= turns[i] != 0.0 && fabs(turns[i]) * two_pi_down * amplitude < POSENC_SMALLEST_MARKED;
+    return tiny && t->job->dtype == POSENC_BFLOAT16;
 }
 
 static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t rows)
@@ -339,10 +349,11 @@ static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
     t->m = m;
     t->unresolved = 0;
     t->shift = shift;
+    t->tiny = is_tiny(t);
     find_segments(t);
     if (builds)
         build_rotations(&job->waves, k, m, job->interleaved, parts, own);
-    if (job->rotations != NULL || builds) {
+    if ((job->rotations != NULL || builds) && !t->tiny) {
         t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved, parts);
         fill_blocks(t, row, row + rows);
     } else {

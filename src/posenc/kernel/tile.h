@@ -17,6 +17,7 @@ typedef struct {
     const posenc_job *job;
     ptrdiff_t k, m;  /* its frequencies: k .. k + m - 1 */
     ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where the output is */
+    int tiny;        /* holds values that the fast path has no way to round */
     int segment_count;
     segment segments[2];
     const double *rotations;
