@@ -119,6 +119,20 @@ def default_and_one(shape: Shape) -> Pair:
     return partial(tables[0], threads=None), tables[1]
 
 
+def two_dtypes(shape: Shape, dtype: str) -> Pair:
+    """Tables of ``dtype`` and of float32, each into an array that is there already."""
+    import importlib.util
+
+    import numpy as np
+
+    import posenc
+
+    if dtype == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:
+        raise Skipped("ml_dtypes is not installed")
+    outs = [posenc.table(*shape, dtype=kind) for kind in (dtype, np.float32)]
+    return partial(posenc.table, *shape, out=outs[0]), partial(posenc.table, *shape, out=outs[1])
+
+
 def table_and_empty(shape: Shape) -> Pair:
     """A new table, and NumPy's new array."""
     import numpy as np
@@ -171,6 +185,10 @@ ROWS = (
     ),
     Row("table float32 8192x1024, base=1e6", "base=1e4", (1.05, 1.05), "warm", RATIO, partial(two_bases, LARGE, 1e6)),
     Row("table float32 8192x1024, base=1e9", "base=1e4", (1.05, 1.05), "warm", RATIO, partial(two_bases, LARGE, 1e9)),
+    Row("table float16 8192x1024, warm", "float32", (1.0, 1.0), "warm", RATIO, partial(two_dtypes, LARGE, "float16")),
+    Row("table bfloat16 8192x1024, warm", "float32", (1.0, 1.0), "warm", RATIO, partial(two_dtypes, LARGE, "bfloat16")),
+    Row("table float16 65536x1024, warm", "float32", (0.75, 0.9), "warm", RATIO, partial(two_dtypes, HUGE, "float16")),
+    Row("table bfloat16 65536x1024, warm", "float32", (0.75, 0.9), "warm", RATIO, partial(two_dtypes, HUGE, "bfloat16")),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
     Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),

@@ -108,8 +108,8 @@ def test_exact_arithmetic_settles_what_the_accurate_path_cannot(dtype, layout, k
     for accurate_bound in (0.5, some):
         unresolved = core.fill(
             out,
-            _arrays.FORMATS[out.dtype].code,
             -3,
+            _arrays.FORMATS[out.dtype].code,
             encoding._frequencies.waves(),
             None,
             encoding._layout,

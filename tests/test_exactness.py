@@ -133,7 +133,7 @@ def test_no_double_rounding_to_16_bits(dtype, by_way_of):
         assert table[row, column].tobytes() == want.tobytes(), (row, column)
 
 
-@pytest.mark.parametrize("amplitude", [1e-36, 3e-39, -2.0**-130, 1e-20])
+@pytest.mark.parametrize("amplitude", [1e-36, 3e-39, -(2.0**-130), 1e-20])
 @pytest.mark.parametrize("base", [1e4, 1e30, 1e50])
 def test_subnormal_entries(amplitude, base, dtype):
     for length in (4, 100):

@@ -77,7 +77,7 @@ def _add_table(subcommands: "_Subcommands[_Parser]") -> None:
     parser.add_argument("dim", metavar="DIM", type=int, help="width of a row, at least 1")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the .npy file to write")
     parser.add_argument("--start", metavar="N", type=int, help="position of the first row (default: 0)")
-    parser.add_argument("--dtype", metavar="DTYPE", help="float32 or float64 (default: float32)")
+    parser.add_argument("--dtype", metavar="DTYPE", help="float32, float64 or float16 (default: float32)")
     parser.add_argument("--base", metavar="BASE", type=float, help="of the frequencies base**(-2 k / DIM) (default: 10000)")
     parser.add_argument(
         "--layout", metavar="LAYOUT", default="interleaved", help="interleaved or concatenated (default: interleaved)"
@@ -106,6 +106,8 @@ def _whole_table(encoding: _encoding.Encoding, arguments: argparse.Namespace) ->
     """Length, start and dtype, checked before anything is written as `Encoding.table` would: it sees slices only."""
     length, start = encoding._checked_range(arguments.length, arguments.start)
     kind = _arrays.checked_dtype(arguments.dtype, None)
+    if kind.name == "bfloat16":
+        raise ValueError("dtype is 'bfloat16'; a .npy file holds float32, float64 or float16")
     encoding._check_domain(start, length, kind)
     return length, start, kind
 

@@ -8,6 +8,7 @@ DOUBLE_BOUND: float
 DOUBLE_DOUBLE_BOUND: float
 OPENMP: int
 
+CHUNK: int
 FLOAT32: int
 FLOAT64: int
 FLOAT16: int
@@ -33,8 +34,8 @@ class Layout:
 
 def fill(
     out: NDArray[Any],
-    dtype: int,
     start: int,
+    dtype: int,
     waves: Waves,
     rotations: Rotations | None,
     layout: Layout,

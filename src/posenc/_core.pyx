@@ -28,6 +28,7 @@ cdef extern from *:
     int omp_in_parallel() nogil
 
 cdef extern from "kernel.h" nogil:
+    const int POSENC_CHUNK
     const int POSENC_FLOAT32
     const int POSENC_FLOAT64
     const int POSENC_FLOAT16
@@ -103,6 +104,8 @@ def kernel():
 
 use_kernel(KERNELS[len(KERNELS) - 1])
 
+
+CHUNK = POSENC_CHUNK  # rows that a thread takes at a time
 
 # dtypes, as the numbers that ``fill`` and ``Rotations`` take
 FLOAT32, FLOAT64, FLOAT16, BFLOAT16 = POSENC_FLOAT32, POSENC_FLOAT64, POSENC_FLOAT16, POSENC_BFLOAT16
@@ -200,7 +203,7 @@ cdef class Layout:
 cdef int MOST_THREADS = 256
 
 
-def fill(out, int dtype, int64_t start, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
+def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
          double fast_bound=0.0, double accurate_bound=0.0):
     """Write the table of ``out``'s shape (2-D, rows contiguous, elements of the dtype's size) from position ``start``.
 

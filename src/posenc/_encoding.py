@@ -24,6 +24,7 @@ _ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
 _STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
 _LOG2_LARGEST_ANGLE = 64
+_SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
 _SETTLE_BYTES = 16 << 20  # of output searched at once
 
 
@@ -289,7 +290,11 @@ class Encoding:
         length, start = self._checked_range(length, start)
         if threads is not None:
             threads = _threads.checked("threads", threads)
-        kind = _arrays.FLOAT32 if dtype is None and out is None else _arrays.checked_dtype(dtype, out)
+        if dtype is None and out is None:
+            kind, form = _arrays.FLOAT32, _arrays.FLOAT32_FORMAT
+        else:
+            kind = _arrays.checked_dtype(dtype, out)
+            form = _arrays.FORMATS[kind]
         if self._is_unusual:
             self._check_domain(start, length, kind)
         shape = (length, self._dim)
@@ -299,7 +304,7 @@ class Encoding:
             _arrays.check_out(out, shape)
         if length:
             nbytes = length * self._dim * kind.itemsize
-            self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes))
+            self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
         return out
 
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
@@ -326,23 +331,37 @@ class Encoding:
         out: NDArray[Any],
         start: int,
         threads: int,
+        form: _arrays.Format | None = None,
         stream: bool | None = None,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
     ) -> None:
         """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
-        frequencies, interleaved = self._frequencies, self._interleaved
+        form = form or _arrays.FORMATS[out.dtype]
+        frequencies, length, nbytes = self._frequencies, len(out), out.nbytes
         waves = CACHE.get(frequencies.key, frequencies.waves)
-        rotations = None
-        dtype = _arrays.FORMATS[out.dtype].code
-        buffer = out if out.itemsize > 2 else out.view(np.uint16)  # bfloat16 is nothing that buffers know
-        if len(out) >= _ROTATIONS_FROM and core.rotations_nbytes(len(frequencies), interleaved, dtype) <= CACHE.limit:
-            form = interleaved, dtype, core.shift_of(buffer)
-            rotations = CACHE.get((frequencies.key, *form), lambda: core.Rotations(waves, *form))
+        buffer = out.view(np.uint16) if form.integer is np.uint16 else out  # bfloat16 is nothing that buffers know
+        rotations = self._rotations(waves, form, buffer) if length >= _ROTATIONS_FROM else None
         if stream is None:
-            stream = out.nbytes >= _STREAM_FROM
-        if core.fill(buffer, dtype, start, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound):
+            stream = nbytes >= _STREAM_FROM
+        if nbytes <= _SLICE_BYTES:
+            unresolved = core.fill(
+                buffer, start, form.code, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound
+            )
+        else:
+            how = form.code, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound
+            rows = max(1, _SLICE_BYTES // (self._dim * out.itemsize * core.CHUNK)) * core.CHUNK
+            starts = range(0, length, rows)  # between two calls Python sees to signals
+            unresolved = sum(core.fill(buffer[begin : begin + rows], start + begin, *how) for begin in starts)
+        if unresolved:
             self._settle(out, start)
+
+    def _rotations(self, waves: core.Waves, form: _arrays.Format, buffer: NDArray[Any]) -> core.Rotations | None:
+        """The rotations for a buffer; None if they are too large to be kept."""
+        if core.rotations_nbytes(len(self._frequencies), self._interleaved, form.code) > CACHE.limit:
+            return None
+        kind = self._interleaved, form.code, core.shift_of(buffer)
+        return CACHE.get((self._frequencies.key, kind), lambda: core.Rotations(waves, *kind))
 
     def _settle(self, out: NDArray[Any], start: int) -> None:
         """Put exact arithmetic's answer where the core left NaN, the mark of what it could not prove."""
