@@ -7,11 +7,11 @@
  *    double-double, and steps from block to block by a rotation of POSENC_BLOCK positions. The rows centre +- h of a block
  *    are the centre turned by +- h: first * cos(h w) +- second * sin(h w), column by column, where (first, second) is
  *    (sin, cos) in a sine's column and (cos, -sin) in a cosine's. Both rows share the products.
- * c) Fast: plain doubles for float32, double-doubles for float64, with a proven bound on their error.
+ * c) Fast: double-doubles for float64, plain doubles otherwise, with a proven bound on their error.
  *    Doubt: value - bound and value + bound round to different numbers.
  *    Accurate: a row with a doubt in it is evaluated again, directly, in double-double, and proves each of its entries; the
  *    ones it cannot prove become NaN, which no entry is, and the caller settles them in integer arithmetic.
- * d) Rows too few for a block are evaluated directly: float32 in plain doubles first, float64 by the accurate path.
+ * d) Rows too few for a block are evaluated directly: in plain doubles first, but float64 by the accurate path.
  */
 #ifndef POSENC_ROWS_H
 #define POSENC_ROWS_H
