@@ -85,14 +85,12 @@ def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
 def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
     """An uninitialised array, aligned where that pays."""
     nbytes = shape[0] * shape[1] * kind.itemsize
+    alignment = LINE if nbytes < HUGE_FROM else HUGE_PAGE
     try:
-        if nbytes < ALIGN_FROM:
-            return np.empty(shape, kind)
-        alignment = LINE if nbytes < HUGE_FROM else HUGE_PAGE
         memory = np.empty(nbytes + alignment, np.uint8)
+        offset = -memory.__array_interface__["data"][0] % alignment
+        return np.ndarray(shape, kind, memory, offset)
     except (MemoryError, ValueError):  # more than there is; more than an array can have
         raise MemoryError(
             f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None
-    offset = -memory.__array_interface__["data"][0] % alignment
-    return np.ndarray(shape, kind, memory, offset)

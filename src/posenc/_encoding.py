@@ -298,19 +298,20 @@ class Encoding:
         if self._is_unusual:
             self._check_domain(start, length, kind)
         shape = (length, self._dim)
-        if out is None:
-            out = _arrays.fresh(shape, kind)
-        else:
+        nbytes = length * self._dim * kind.itemsize
+        if out is not None:
             _arrays.check_out(out, shape)
+        elif 0 < nbytes < _arrays.ALIGN_FROM:
+            out = np.empty(shape, kind)
+        else:
+            out = _arrays.fresh(shape, kind)
         if length:
-            nbytes = length * self._dim * kind.itemsize
             self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
         return out
 
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
         """A table's length and first position."""
-        if type(length) is not int or not 0 <= length <= sys.maxsize:
-            length = _check.integer("length", length, least=0, most=sys.maxsize)
+        length = _check.integer("length", length, least=0, most=sys.maxsize)
         start = self._first if start is None else _check.integer("start", start)
         if start + length - 1 > _check.INT64_MAX:
             raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")

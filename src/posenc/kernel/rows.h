@@ -318,9 +318,10 @@ static int is_tiny(const tile *t)
 {
     const double *turns = t->job->waves.turns + t->k, two_pi_down = 6.28, amplitude = fabs(t->job->amplitude);
     int tiny = 0;
-    for (ptrdiff_t i = 0; i < t->m; i++)
-        tiny |= turns[i] != 0.0 && fabs(turns[i]) * two_pi_down * amplitude < POSENC_SMALLEST_MARKED;
-    return tiny && t->job->dtype == POSENC_BFLOAT16;
+    if (t->job->dtype == POSENC_BFLOAT16)
+        for (ptrdiff_t i = 0; i < t->m; i++)
+            tiny |= turns[i] != 0.0 && fabs(turns[i]) * two_pi_down * amplitude < POSENC_SMALLEST_MARKED;
+    return tiny;
 }
 
 static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t rows)
