@@ -311,7 +311,8 @@ class Encoding:
 
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
         """A table's length and first position."""
-        length = _check.integer("length", length, least=0, most=sys.maxsize)
+        if type(length) is not int or not 0 <= length <= sys.maxsize:  # else there is nothing to check
+            length = _check.integer("length", length, least=0, most=sys.maxsize)
         start = self._first if start is None else _check.integer("start", start)
         if start + length - 1 > _check.INT64_MAX:
             raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
