@@ -17,14 +17,19 @@
 
 extern const posenc_kernel posenc_kernel_baseline;
 #ifdef POSENC_X86
-extern const posenc_kernel posenc_kernel_avx2, posenc_kernel_avx512;
+extern const posenc_kernel posenc_kernel_avx2;
+#ifndef __APPLE__
+extern const posenc_kernel posenc_kernel_avx512;
+#endif
 #endif
 
 const posenc_kernel *const posenc_kernels[] = {
     &posenc_kernel_baseline,
 #ifdef POSENC_X86
     &posenc_kernel_avx2,
+#ifndef __APPLE__ /* setup.py says why */
     &posenc_kernel_avx512,
+#endif
 #endif
 };
 const int posenc_kernel_count = (int)(sizeof posenc_kernels / sizeof *posenc_kernels);
