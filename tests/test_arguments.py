@@ -74,7 +74,6 @@ NOT_INTEGERS = [
     np.array(2.0),
     np.array(True),
     np.datetime64(2, "s"),
-    np.timedelta64(2),
     np.timedelta64(2, "s"),
     object,
 ]
@@ -184,7 +183,6 @@ REALS: dict[str, Call] = {
         {},
         Decimal(2),
         np.array([2.0]),
-        np.timedelta64(2),
         np.timedelta64(2, "s"),
         object,
     ],
