@@ -23,8 +23,8 @@ X86_KERNELS = ["avx2"] if sys.platform == "darwin" else ["avx2", "avx512"]
 
 GNU_FLAGS = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 GNU_ISA = {
-    "avx2": ["-mavx2", "-mfma"],
-    "avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],
+    "avx2": ["-mavx2", "-mfma", "-mf16c"],
+    "avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mf16c", "-mprefer-vector-width=512"],
 }
 MSVC_FLAGS = ["/std:c11", "/O2", "/fp:precise"]
 MSVC_ISA = {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}

@@ -18,7 +18,7 @@ from posenc._load import core
 SOURCES = Path(__file__).parent.parent / "src" / "posenc" / "kernel"
 NATIVE = "neon" if "neon" in core.KERNELS else "baseline"
 ALL_KERNELS = [NATIVE] if NATIVE == "neon" else ["baseline", "avx2", "avx512"]
-DRIVER_FLAGS = {"baseline": [], "neon": [], "avx2": ["-mavx2", "-mfma"]}
+DRIVER_FLAGS = {"baseline": [], "neon": [], "avx2": ["-mavx2", "-mfma", "-mf16c"]}
 DRIVER_FLAGS["avx512"] = [*DRIVER_FLAGS["avx2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl"]
 
 

@@ -68,9 +68,9 @@ int posenc_kernel_runs(int i)
     if (zero[0] >= 7)
         cpuid(7, seven);
     const unsigned saved = saved_states(one[2]), avx_states = 0x6, avx512_states = 0xe6;
-    const int fma = one[2] >> 12 & 1, avx2 = seven[1] >> 5 & 1;
+    const int fma = one[2] >> 12 & 1, f16c = one[2] >> 29 & 1, avx2 = seven[1] >> 5 & 1;
     const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
-    const int has_avx2 = fma && avx2 && (saved & avx_states) == avx_states;
+    const int has_avx2 = fma && f16c && avx2 && (saved & avx_states) == avx_states;
     if (i == 1)
         return has_avx2;
     if (i == 2)

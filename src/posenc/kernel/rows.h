@@ -93,42 +93,70 @@ static void doubts_float32(ptrdiff_t width, const double *restrict first, const 
     doubt[1] = down_doubt;
 }
 
-/* Pairs and rows of a dtype of 16 bits, whose midpoints are multiples of 2^cut units. So few rows are in doubt that they are not
- * looked at once more. */
-#define DEFINE_HALF(dtype, cut)                                                                                                \
-    static void pair_##dtype(ptrdiff_t width, const double *restrict first, const double *restrict second,                     \
-                             const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,         \
-                             uint16_t *restrict up, uint16_t *restrict down, uint64_t doubt[2])                                \
-    {                                                                                                                          \
-        uint64_t up_doubt = 0, down_doubt = 0;                                                                                 \
-        for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */                                                              \
-            double up_above = turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);                                       \
-            double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);                                      \
-            double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);                                    \
-            double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);                                   \
-            up[i] = marked_##dtype(up_above);                                                                                  \
-            down[i] = marked_##dtype(down_above);                                                                              \
-            up_doubt |= bits64(up_above) ^ bits64(up_below);                                                                   \
-            down_doubt |= bits64(down_above) ^ bits64(down_below);                                                             \
-        }                                                                                                                      \
-        doubt[0] |= up_doubt >> cut;                                                                                           \
-        doubt[1] |= down_doubt >> cut;                                                                                         \
-    }                                                                                                                          \
-                                                                                                                               \
-    static uint64_t row_##dtype(ptrdiff_t width, const double *restrict value, const double *restrict bound,                   \
-                                uint16_t *restrict to)                                                                         \
-    {                                                                                                                          \
-        uint64_t doubt = 0;                                                                                                    \
-        for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */                                                              \
-            double above = value[i] + bound[i], below = value[i] - bound[i];                                                   \
-            to[i] = marked_##dtype(above);                                                                                     \
-            doubt |= bits64(above) ^ bits64(below);                                                                            \
-        }                                                                                                                      \
-        return doubt >> cut;                                                                                                   \
+/* The same for the dtypes of 16 bits, whose midpoints are multiples of 2^41 and 2^44 units. So few rows are in doubt that they
+ * are not looked at once more. */
+static void pair_bfloat16(ptrdiff_t width, const double *restrict first, const double *restrict second,
+                          const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
+                          uint16_t *restrict up, uint16_t *restrict down, uint64_t doubt[2])
+{
+    uint64_t up_doubt = 0, down_doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double up_above = turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
+        double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
+        up[i] = marked_bfloat16(up_above);
+        down[i] = marked_bfloat16(down_above);
+        up_doubt |= bits64(up_above) ^ bits64(up_below);
+        down_doubt |= bits64(down_above) ^ bits64(down_below);
     }
+    doubt[0] |= up_doubt >> 44;
+    doubt[1] |= down_doubt >> 44;
+}
 
-DEFINE_HALF(float16, 41)
-DEFINE_HALF(bfloat16, 44)
+static void pair_float16(ptrdiff_t width, const double *restrict first, const double *restrict second,
+                         const double *restrict cos_h, const double *restrict sin_h, const double *restrict bound,
+                         uint16_t *restrict up, uint16_t *restrict down, uint64_t doubt[2])
+{
+    ALIGNED uint32_t up_marked[COLUMNS], down_marked[COLUMNS];
+    uint64_t up_doubt = 0, down_doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double up_above = turned(first[i], second[i], cos_h[i], sin_h[i], bound[i]);
+        double up_below = turned(first[i], second[i], cos_h[i], sin_h[i], -bound[i]);
+        double down_above = turned(first[i], -second[i], cos_h[i], sin_h[i], bound[i]);
+        double down_below = turned(first[i], -second[i], cos_h[i], sin_h[i], -bound[i]);
+        up_marked[i] = marked_float32(up_above);
+        down_marked[i] = marked_float32(down_above);
+        up_doubt |= bits64(up_above) ^ bits64(up_below);
+        down_doubt |= bits64(down_above) ^ bits64(down_below);
+    }
+    narrow_float16(width, up_marked, up);
+    narrow_float16(width, down_marked, down);
+    doubt[0] |= up_doubt >> 41;
+    doubt[1] |= down_doubt >> 41;
+}
+
+static uint64_t row_bfloat16(ptrdiff_t width, const double *restrict value, const double *restrict bound, uint16_t *restrict to)
+{
+    uint64_t doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double above = value[i] + bound[i], below = value[i] - bound[i];
+        to[i] = marked_bfloat16(above);
+        doubt |= bits64(above) ^ bits64(below);
+    }
+    return doubt >> 44;
+}
+
+static uint64_t row_float16(ptrdiff_t width, const double *restrict value, const double *restrict bound, uint16_t *restrict to)
+{
+    uint64_t doubt = 0;
+    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
+        double above = value[i] + bound[i], below = value[i] - bound[i];
+        to[i] = marked_float16(above);
+        doubt |= bits64(above) ^ bits64(below);
+    }
+    return doubt >> 41;
+}
 
 typedef struct {
     double value;
