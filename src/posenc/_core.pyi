@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 KERNELS: tuple[str, ...]
-DOUBLE_BOUND: float
-DOUBLE_DOUBLE_BOUND: float
 OPENMP: int
 
 CHUNK: int

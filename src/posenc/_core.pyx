@@ -86,8 +86,6 @@ cdef dict _kernels = _runnable()
 cdef const posenc_kernel *_kernel = NULL
 
 KERNELS = tuple(_kernels)  # the names of those that run here, slowest first
-DOUBLE_BOUND = POSENC_DOUBLE_BOUND
-DOUBLE_DOUBLE_BOUND = POSENC_DOUBLE_DOUBLE_BOUND
 OPENMP = POSENC_OPENMP_DATE  # the version's date, 0 without
 
 

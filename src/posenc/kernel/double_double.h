@@ -89,9 +89,4 @@ static inline dd dd_negative(dd a)
     return (dd){-a.high, -a.low};
 }
 
-static inline dd dd_normalised(dd a)
-{
-    return two_sum(a.high, a.low);
-}
-
 #endif
