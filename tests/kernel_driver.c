@@ -7,17 +7,6 @@
 #define EXPORT
 #endif
 
-static void start_tile(tile *t, const posenc_job *job, const double *rotations)
-{
-    t->job = job;
-    t->k = 0;
-    t->m = job->waves.n;
-    t->rotations = rotations;
-    t->shift = 0;
-    t->unresolved = 0;
-    find_segments(t);
-}
-
 /* The fast path's values for `blocks` full blocks from position `start`, one row of 2 n columns after the other, interleaved.
  * float32: [below, above] in doubles. float64: high, low and bound of the double-doubles. */
 EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int64_t start, ptrdiff_t blocks, double *below,
@@ -32,7 +21,8 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
     if (rotations == NULL || n > POSENC_TILE)
         return -1;
     build_rotations(&waves, 0, n, 1, 4, rotations);
-    start_tile(&t, &job, rotations);
+    start_tile(&t, &job, 0, NULL, 0, 0);
+    t.rotations = rotations;
     const double *step = rotations + 4 * POSENC_HALF * width;
     const double from = fabs((double)start), to = fabs((double)(start + job.length - 1));
     const double largest = (from > to ? from : to) + POSENC_BLOCK;

@@ -19,9 +19,9 @@ def series(dim, base):
     return np.ascontiguousarray(posenc.frequencies.paper(dim, base).series())
 
 
-def written(encoding, length, start, dtype, **bounds):
+def written(encoding, length, start, dtype, threads=1, **bounds):
     out = np.empty((length, encoding.dim), _arrays.checked_dtype(dtype, None))
-    encoding._write(out, start, 1, **bounds)
+    encoding._write(out, start, threads, **bounds)
     return out
 
 
@@ -98,29 +98,38 @@ def test_the_share_of_doubts_is_as_predicted(driver):
     assert (below.astype(np.float32) != above.astype(np.float32)).mean() < 2.0**-20
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("layout", ["interleaved", "concatenated"])
-def test_exact_arithmetic_settles_what_the_accurate_path_cannot(dtype, layout, kernel):
+def test_exact_arithmetic_settles_what_the_accurate_path_cannot(dtype, layout, threads, kernel, monkeypatch):
     """With bounds wider than half a unit every entry is left to it; with narrower ones, some."""
     encoding = posenc.Encoding(7, layout=layout, amplitude=-0.7, odd="zero")
-    want = encoding.table(40, start=-3, dtype=dtype)
-    out = np.empty_like(want)
+    length = 2 * core.CHUNK if dtype == "float16" else 40  # more than one work item is enough to see in one dtype
+    want = encoding.table(length, start=-3, dtype=dtype)
+    settled, exact = [], posenc.Encoding._entry
+
+    def counted(*arguments):
+        settled.append(arguments)
+        return exact(*arguments)
+
+    monkeypatch.setattr(posenc.Encoding, "_entry", counted)
     some = {"float32": 2.0**-28, "float64": 2.0**-57, "float16": 2.0**-15, "bfloat16": 2.0**-12}[dtype]
     for accurate_bound in (0.5, some):
-        unresolved = core.fill(
-            out,
-            -3,
-            _arrays.FORMATS[out.dtype].code,
-            encoding._frequencies.waves(),
-            None,
-            encoding._layout,
-            1,
-            False,
-            EVERYTHING,
-            accurate_bound,
-        )
-        assert unresolved == np.isnan(out).sum() > 0
-        encoding._write(out, -3, 1, fast_bound=EVERYTHING, accurate_bound=accurate_bound)
-        assert out.tobytes() == want.tobytes()
+        settled.clear()
+        got = written(encoding, length, -3, dtype, threads, fast_bound=EVERYTHING, accurate_bound=accurate_bound)
+        assert got.tobytes() == want.tobytes()
+        assert 0 < len(settled) <= (length - 1) * 6
+        assert len(settled) == (length - 1) * 6 or accurate_bound == some
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_while_settling_is_raised(error, threads, monkeypatch):
+    def failing(*_):
+        raise error
+
+    monkeypatch.setattr(posenc.Encoding, "_entry", failing)
+    with pytest.raises(error):
+        written(posenc.Encoding(8), 2 * core.CHUNK, 5, "float32", threads, fast_bound=EVERYTHING, accurate_bound=0.5)
 
 
 def continued_fraction_numerators(value, limit):

@@ -28,9 +28,8 @@ def test_interrupt_between_slices(small_slices, monkeypatch):
 
     def interrupted(*arguments):
         calls.append(arguments)
-        unresolved = fill(*arguments)
+        fill(*arguments)
         signal.raise_signal(signal.SIGINT)
-        return unresolved
 
     first = posenc.table(core.CHUNK, 8)
     monkeypatch.setattr(core, "fill", interrupted)

@@ -14,16 +14,15 @@ class Format(NamedTuple):
     precision: int  # bits of the significand
     smallest: int  # exponent of the smallest subnormal
     overflow: float  # first magnitude that rounds to infinity
-    integer: type[np.unsignedinteger[Any]]  # of the same width
 
 
 FLOAT32 = np.dtype(np.float32)
-FLOAT32_FORMAT = Format(core.FLOAT32, 24, -149, 2.0**128 - 2.0**103, np.uint32)
-BFLOAT16 = Format(core.BFLOAT16, 8, -133, 2.0**128 - 2.0**119, np.uint16)
+FLOAT32_FORMAT = Format(core.FLOAT32, 24, -149, 2.0**128 - 2.0**103)
+BFLOAT16 = Format(core.BFLOAT16, 8, -133, 2.0**128 - 2.0**119)
 FORMATS: dict[np.dtype[Any], Format] = {  # and ml_dtypes.bfloat16, once it is met
     FLOAT32: FLOAT32_FORMAT,
-    np.dtype(np.float64): Format(core.FLOAT64, 53, -1074, math.inf, np.uint64),
-    np.dtype(np.float16): Format(core.FLOAT16, 11, -24, 65520.0, np.uint16),
+    np.dtype(np.float64): Format(core.FLOAT64, 53, -1074, math.inf),
+    np.dtype(np.float16): Format(core.FLOAT16, 11, -24, 65520.0),
 }
 SUPPORTED = "float32, float64, float16 or bfloat16"
 

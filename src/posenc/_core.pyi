@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,10 @@ def fill(
     layout: Layout,
     threads: int,
     stream: bool,
+    entry: Callable[[int, int], float],
     fast_bound: float = 0.0,
     accurate_bound: float = 0.0,
-) -> int: ...
+) -> None: ...
 def openmp_threads() -> int: ...
 def may_go_parallel() -> bool: ...
 def is_forked() -> bool: ...

@@ -8,7 +8,7 @@ Everything here trusts its caller, ``_encoding``, to have checked sizes, types a
 from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cython.parallel cimport prange
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
@@ -33,6 +33,8 @@ cdef extern from "kernel.h" nogil:
     const int POSENC_FLOAT64
     const int POSENC_FLOAT16
     const int POSENC_BFLOAT16
+    const int POSENC_UNSETTLED
+    const int POSENC_NO_MEMORY
     const double POSENC_DOUBLE_BOUND
     const double POSENC_DOUBLE_DOUBLE_BOUND
 
@@ -49,6 +51,8 @@ cdef extern from "kernel.h" nogil:
         double amplitude
         double scale
         int64_t start
+        const int64_t *integers
+        const double *reals
         Py_ssize_t length
         int dtype
         char *out
@@ -57,6 +61,8 @@ cdef extern from "kernel.h" nogil:
         const double *rotations
         double fast_bound
         double accurate_bound
+        double (*settle)(void *context, Py_ssize_t row, Py_ssize_t column) noexcept
+        void *context
 
     ctypedef struct posenc_kernel:
         const char *name
@@ -68,7 +74,7 @@ cdef extern from "kernel.h" nogil:
     int posenc_parts(int dtype)
     Py_ssize_t posenc_shift(const void *out, Py_ssize_t size)
     Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved, int parts)
-    Py_ssize_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
+    int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
     void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts,
                           double *rotations)
     void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
@@ -197,62 +203,90 @@ cdef class Layout:
         self.scale = scale
 
 
+cdef class _Settling:
+    """The function that settles entries, called from any thread, and the first exception it ended in."""
+
+    cdef object entry
+    cdef BaseException error
+
+    def __cinit__(self, entry):
+        self.entry = entry
+
+
+cdef double _settle(void *context, Py_ssize_t row, Py_ssize_t column) noexcept with gil:
+    cdef _Settling settling = <_Settling>context
+    try:
+        return settling.entry(row, column)
+    except BaseException as error:
+        settling.error = settling.error or error
+        return NAN
+
+
 # A team larger than this gains nothing, and a runtime that cannot make its threads ends the process.
 cdef int MOST_THREADS = 256
 
 
-def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream,
-         double fast_bound=0.0, double accurate_bound=0.0):
-    """Write the table of ``out``'s shape (2-D, rows contiguous, elements of the dtype's size) from position ``start``.
-
-    Returns how many entries are left NaN, for the caller to settle. With threads > 1 the caller has asked
-    ``may_go_parallel``. Bounds other than 0 replace the proven ones.
-    """
-    cdef posenc_job job
-    cdef Py_buffer view
-    cdef Py_ssize_t items, i, unresolved = 0, failed = 0, result
-    cdef const posenc_kernel *chosen = _kernel
-    threads = min(threads, MOST_THREADS)
+cdef void _describe(posenc_job *job, int dtype, Waves waves, Rotations rotations, Layout layout, double fast_bound,
+                    double accurate_bound):
     job.waves = waves.waves
     job.columns = layout.columns
     job.interleaved = layout.interleaved
     job.cos_first = layout.cos_first
     job.amplitude = layout.amplitude
     job.scale = layout.scale
-    job.start = start
-    job.stream = stream
+    job.dtype = dtype
     job.rotations = NULL if rotations is None else rotations.rotations
     job.accurate_bound = accurate_bound or POSENC_DOUBLE_DOUBLE_BOUND
+    if layout.scale != 1.0:
+        job.fast_bound = INFINITY
+    elif fast_bound:
+        job.fast_bound = fast_bound
+    else:
+        job.fast_bound = POSENC_DOUBLE_DOUBLE_BOUND if dtype == POSENC_FLOAT64 else POSENC_DOUBLE_BOUND
+
+
+def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
+         double fast_bound=0.0, double accurate_bound=0.0):
+    """Write the table of ``out``'s shape (2-D, rows contiguous, elements of the dtype's size) from position ``start``.
+
+    With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
+    double-double cannot prove. Bounds other than 0 replace the proven ones.
+    """
+    cdef posenc_job job
+    cdef Py_buffer view
+    cdef _Settling settling = _Settling(entry)
+    cdef Py_ssize_t items, i
+    cdef int end, worst = 0
+    cdef const posenc_kernel *chosen = _kernel
+    threads = min(threads, MOST_THREADS)
+    _describe(&job, dtype, waves, rotations, layout, fast_bound, accurate_bound)
+    job.start = start
+    job.integers = NULL
+    job.reals = NULL
+    job.stream = stream
+    job.settle = _settle
+    job.context = <void *>settling
     PyObject_GetBuffer(out, &view, PyBUF_STRIDES | PyBUF_WRITABLE)
     try:
         job.length = view.shape[0]
         job.dim = view.shape[1]
-        job.dtype = dtype
-        if layout.scale != 1.0:
-            job.fast_bound = INFINITY
-        elif fast_bound:
-            job.fast_bound = fast_bound
-        else:
-            job.fast_bound = POSENC_DOUBLE_DOUBLE_BOUND if dtype == POSENC_FLOAT64 else POSENC_DOUBLE_BOUND
         job.out = <char *>view.buf
         job.row_stride = view.strides[0]
         with nogil:
             items = posenc_items(&job)
             if threads > 1:
                 for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
-                    result = posenc_fill(chosen, &job, i)
-                    unresolved += result
-                    failed += result < 0
+                    end = posenc_fill(chosen, &job, i)
+                    worst |= end
             else:
                 for i in range(items):
-                    result = posenc_fill(chosen, &job, i)
-                    unresolved += result
-                    failed += result < 0
+                    worst |= posenc_fill(chosen, &job, i)
     finally:
         PyBuffer_Release(&view)
-    if failed:
+    if settling.error is not None:
+        raise settling.error
+    if worst:
         raise MemoryError("no memory for the rotations of a tile")
-    return unresolved
 
 
 # ---- threads ---------------------------------------------------------------------------------------------------------

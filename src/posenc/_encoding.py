@@ -25,7 +25,6 @@ _STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
 _LOG2_LARGEST_ANGLE = 64
 _SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
-_SETTLE_BYTES = 16 << 20  # of output searched at once
 
 
 class Encoding:
@@ -342,21 +341,19 @@ class Encoding:
         form = form or _arrays.FORMATS[out.dtype]
         frequencies, length, nbytes = self._frequencies, len(out), out.nbytes
         waves = CACHE.get(frequencies.key, frequencies.waves)
-        buffer = out.view(np.uint16) if form.integer is np.uint16 else out  # bfloat16 is nothing that buffers know
+        buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
         rotations = self._rotations(waves, form, buffer) if length >= _ROTATIONS_FROM else None
         if stream is None:
             stream = nbytes >= _STREAM_FROM
+        how = form.code, waves, rotations, self._layout, threads, stream
+        bounds = fast_bound, accurate_bound
         if nbytes <= _SLICE_BYTES:
-            unresolved = core.fill(
-                buffer, start, form.code, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound
-            )
-        else:
-            how = form.code, waves, rotations, self._layout, threads, stream, fast_bound, accurate_bound
-            rows = max(1, _SLICE_BYTES // (self._dim * out.itemsize * core.CHUNK)) * core.CHUNK
-            starts = range(0, length, rows)  # between two calls Python sees to signals
-            unresolved = sum(core.fill(buffer[begin : begin + rows], start + begin, *how) for begin in starts)
-        if unresolved:
-            self._settle(out, start)
+            core.fill(buffer, start, *how, partial(self._entry, form, start), *bounds)
+            return
+        rows = max(1, _SLICE_BYTES // (self._dim * out.itemsize * core.CHUNK)) * core.CHUNK
+        for begin in range(0, length, rows):  # between two calls Python sees to signals
+            first = start + begin
+            core.fill(buffer[begin : begin + rows], first, *how, partial(self._entry, form, first), *bounds)
 
     def _rotations(self, waves: core.Waves, form: _arrays.Format, buffer: NDArray[Any]) -> core.Rotations | None:
         """The rotations for a buffer; None if they are too large to be kept."""
@@ -365,23 +362,11 @@ class Encoding:
         kind = self._interleaved, form.code, core.shift_of(buffer)
         return CACHE.get((self._frequencies.key, kind), lambda: core.Rotations(waves, *kind))
 
-    def _settle(self, out: NDArray[Any], start: int) -> None:
-        """Put exact arithmetic's answer where the core left NaN, the mark of what it could not prove."""
-        form = _arrays.FORMATS[out.dtype]
-        bits = out.view(form.integer)
-        step = max(1, _SETTLE_BYTES // (out.itemsize * self._dim))
-        for begin in range(0, len(out), step):
-            for row, column in zip(*np.nonzero(np.isnan(out[begin : begin + step])), strict=True):
-                k, is_cosine = self._at(int(column))
-                negative, magnitude = _exact.entry_bits(
-                    partial(self._frequencies.turns, k),
-                    start + begin + int(row),
-                    is_cosine,
-                    self._amplitude,
-                    form.precision,
-                    form.smallest,
-                )
-                bits[begin + row, column] = magnitude | negative << 8 * out.itemsize - 1
+    def _entry(self, form: _arrays.Format, start: int, row: int, column: int) -> float:
+        """A table's entry by exact arithmetic, for what the core cannot prove."""
+        k, is_cosine = self._at(column)
+        turns = partial(self._frequencies.turns, k)
+        return _exact.entry(turns, start + row, is_cosine, self._amplitude, form.precision, form.smallest)
 
     def _at(self, column: int) -> tuple[int, bool]:
         """The frequency that stands in a column, and whether as its cosine."""

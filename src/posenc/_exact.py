@@ -118,13 +118,11 @@ def sin_cos(turns: int, bits: int) -> tuple[int, int]:
     return sines, cosines
 
 
-def rounded_bits(value: int, exponent: int, precision: int, smallest: int) -> int:
-    """``value * 2**exponent`` to nearest even in an IEEE format, as its bits without the sign.
+def rounded(value: int, exponent: int, precision: int, smallest: int) -> float:
+    """``value * 2**exponent`` to nearest even in an IEEE format, for ``value`` >= 0.
 
-    ``precision`` is that of its significand, ``smallest`` the exponent of its smallest subnormal. ``value`` >= 0.
+    ``precision`` is that of its significand, ``smallest`` the exponent of its smallest subnormal.
     """
-    if value == 0:
-        return 0
     quantum = max(value.bit_length() + exponent - precision, smallest)
     shift = quantum - exponent
     if shift > 0:
@@ -133,29 +131,35 @@ def rounded_bits(value: int, exponent: int, precision: int, smallest: int) -> in
         value += rest > half or (rest == half and value & 1)
     else:
         value <<= -shift
-    return value + (quantum - smallest << precision - 1)
+    return math.ldexp(value, quantum)
 
 
-def entry_bits(
-    turns: Callable[[int], int], position: int, is_cosine: bool, amplitude: float, precision: int, smallest: int
-) -> tuple[bool, int]:
-    """The bits (sign, rest) of a correctly rounded entry, by Ziv's strategy: more digits until the rounding is certain.
+def signed(magnitude: float, sign: int) -> float:
+    """``magnitude`` with the sign of an int that may be too large for a float."""
+    return -magnitude if sign < 0 else magnitude
 
-    ``turns(bits)`` is w / (2 pi) within 2 units. It ends: a sine or cosine of a nonzero algebraic multiple of
-    a rational position is never a dyadic fraction, and the exact cases are decided first.
+
+def entry(
+    turns: Callable[[int], int], position: float, is_cosine: bool, amplitude: float, precision: int, smallest: int
+) -> float:
+    """A correctly rounded entry, by Ziv's strategy: more digits until the rounding is certain.
+
+    ``turns(bits)`` is w / (2 pi) within 2 units, ``position`` an int or a float. It ends: a sine or cosine of a nonzero
+    algebraic multiple of a rational position is never a dyadic fraction, and the exact cases are decided first.
     """
     numerator, denominator = amplitude.as_integer_ratio()
     scale = 1 - denominator.bit_length()
     if position == 0:
         value = numerator if is_cosine else 0
-        return value < 0, rounded_bits(abs(value), scale, precision, smallest)
+        return signed(rounded(abs(value), scale, precision, smallest), value)
+    times, parts = position.as_integer_ratio()
     bits = 512
     while True:
-        value = sin_cos(position * turns(bits), bits)[is_cosine] * numerator
-        error = (16 * abs(position) + bits) * abs(numerator)
+        value = sin_cos(times * turns(bits) // parts, bits)[is_cosine] * numerator
+        error = (16 * (abs(times) // parts + 1) + bits) * abs(numerator)
         low, high = value - error, value + error
         if (low < 0) == (high < 0):
-            candidates = {rounded_bits(abs(bound), scale - bits, precision, smallest) for bound in (low, high)}
+            candidates = {rounded(abs(bound), scale - bits, precision, smallest) for bound in (low, high)}
             if len(candidates) == 1:
-                return value < 0, candidates.pop()
+                return signed(candidates.pop(), value)
         bits *= 2

@@ -2,7 +2,6 @@
 #ifndef POSENC_ACCURATE_H
 #define POSENC_ACCURATE_H
 
-#include "halves.h"
 #include "tile.h"
 
 /* high + low rounded to odd: truncated, and the last bit set if anything was cut off. Rounding that once more, to a format
@@ -45,16 +44,20 @@ static ptrdiff_t store_float64(ptrdiff_t width, const double *high, const double
     return unresolved;
 }
 
+static uint16_t half_nan(enum posenc_dtype dtype)
+{
+    return dtype == POSENC_FLOAT16 ? 0x7e00 : 0x7fc0;
+}
+
 static ptrdiff_t store_half(ptrdiff_t width, const double *high, const double *low, const double *bound, double scale,
                             enum posenc_dtype dtype, uint16_t *restrict to)
 {
-    const uint16_t nan = dtype == POSENC_FLOAT16 ? 0x7e00 : 0x7fc0;
     ptrdiff_t unresolved = 0;
     for (ptrdiff_t i = 0; i < width; i++) {
         double below = rounded_to_odd(high[i], low[i] - bound[i]) * scale, above = rounded_to_odd(high[i], low[i] + bound[i]) * scale;
         uint16_t down = dtype == POSENC_FLOAT16 ? to_float16(below) : to_bfloat16(below);
         uint16_t up = dtype == POSENC_FLOAT16 ? to_float16(above) : to_bfloat16(above);
-        to[i] = down == up ? up : nan;
+        to[i] = down == up ? up : half_nan(dtype);
         unresolved += down != up;
     }
     return unresolved;
@@ -78,27 +81,56 @@ static void store_origin(const tile *t, const segment *s, void *to)
     }
 }
 
-/* Segment s of the row at position p: direct evaluation in double-double. */
-static void accurate(tile *t, const segment *s, int64_t p, void *to)
+/* Puts the caller's answer where a store left NaN, the mark of what it could not prove. */
+static void settle(tile *t, const segment *s, ptrdiff_t row, void *to)
 {
     const posenc_job *job = t->job;
-    phasors row;
+    for (ptrdiff_t i = 0; i < s->width; i++) {
+        float *single = (float *)to + i;
+        double *twice = (double *)to + i;
+        uint16_t *half = (uint16_t *)to + i;
+        const int nan = job->dtype == POSENC_FLOAT32   ? isnan(*single)
+                        : job->dtype == POSENC_FLOAT64 ? isnan(*twice)
+                                                       : *half == half_nan(job->dtype);
+        if (!nan)
+            continue;
+        const double value = job->settle(job->context, row, s->column + i);
+        t->unsettled |= isnan(value);
+        if (job->dtype == POSENC_FLOAT32)
+            *single = (float)value;
+        else if (job->dtype == POSENC_FLOAT64)
+            *twice = value;
+        else
+            *half = job->dtype == POSENC_FLOAT16 ? to_float16(value) : to_bfloat16(value);
+    }
+}
+
+/* Segment s of a row: direct evaluation in double-double. */
+static void accurate(tile *t, const segment *s, ptrdiff_t row, void *to)
+{
+    const posenc_job *job = t->job;
+    const position p = position_at(job, row);
+    const double size = fabs(p.high + p.low);
+    phasors value;
     double high[COLUMNS + SPARE], low[COLUMNS + SPARE], bound[COLUMNS + SPARE];
-    if (p == 0) {
+    if (size == 0.0) {
         store_origin(t, s, to);
         return;
     }
-    direct(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &row);
-    spread(t, row.sin_high, row.cos_high, high);
-    spread(t, row.sin_low, row.cos_low, low);
-    set_bounds(t, job->accurate_bound, fabs((double)p), 0.0, bound);
+    direct(&job->waves, t->k, t->m, p, job->amplitude, &value);
+    spread(t, value.sin_high, value.cos_high, high);
+    spread(t, value.sin_low, value.cos_low, low);
+    set_bounds(t, size < SMALLEST_POSITION ? INFINITY : job->accurate_bound, size, 0.0, bound);
     const ptrdiff_t at = s->place;
+    ptrdiff_t unresolved;
     if (job->dtype == POSENC_FLOAT32)
-        t->unresolved += store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
+        unresolved = store_float32(s->width, high + at, low + at, bound + at, job->scale, to);
     else if (job->dtype == POSENC_FLOAT64)
-        t->unresolved += store_float64(s->width, high + at, low + at, bound + at, job->scale, to);
+        unresolved = store_float64(s->width, high + at, low + at, bound + at, job->scale, to);
     else
-        t->unresolved += store_half(s->width, high + at, low + at, bound + at, job->scale, job->dtype, to);
+        unresolved = store_half(s->width, high + at, low + at, bound + at, job->scale, job->dtype, to);
+    if (unresolved > 0)
+        settle(t, s, row, to);
 }
 
 #endif

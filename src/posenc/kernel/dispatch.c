@@ -129,12 +129,12 @@ static void leave(environment callers)
 }
 #endif
 
-ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item)
+int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item)
 {
     const environment callers = enter_default();
-    const ptrdiff_t unresolved = kernel->fill(job, item);
+    const int end = kernel->fill(job, item);
     leave(callers);
-    return unresolved;
+    return end;
 }
 
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations)

@@ -24,7 +24,7 @@ typedef struct {
     const double *turns;
 } posenc_waves;
 
-/* A table to be written. All sizes are checked by the caller: start + length - 1 is an int64, |position * w| <= 2^64,
+/* Rows to be made. All sizes are checked by the caller: start + length - 1 is an int64, |position * w| <= 2^64,
  * every w is 0 or at least 2^-200, out has length rows of dim elements, row_stride bytes apart. */
 typedef struct {
     posenc_waves waves;
@@ -34,7 +34,9 @@ typedef struct {
     int cos_first;             /* the cosine stands where the sine would */
     double amplitude;          /* times scale, a power of two that is 1 unless the amplitude is extreme */
     double scale;
-    int64_t start;
+    int64_t start;             /* rows are at positions start, start + 1, ... */
+    const int64_t *integers;   /* or at these, if not NULL */
+    const double *reals;       /* or at these; at most one of the two is not NULL */
     ptrdiff_t length;
     enum posenc_dtype dtype;
     char *out;
@@ -42,8 +44,13 @@ typedef struct {
     int stream;                /* write past the caches */
     const double *rotations;   /* of all tiles, or NULL */
     double fast_bound;         /* see below; a wider one sends more rows to the accurate path, or all: infinity */
-    double accurate_bound;     /* a wider one leaves more entries unresolved */
+    double accurate_bound;     /* a wider one sends more entries to `settle` */
+    /* The last word on an entry that the accurate path could not prove; NaN if that fails. Called from any thread. */
+    double (*settle)(void *context, ptrdiff_t row, ptrdiff_t column);
+    void *context;
 } posenc_job;
+
+enum { POSENC_DONE, POSENC_NO_MEMORY, POSENC_UNSETTLED }; /* how a work item ends */
 
 /* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
  * stand above the functions that claim them, in rows.h. */
@@ -54,9 +61,8 @@ typedef struct {
     const char *name;
     /* Writes the rotations of one tile, frequencies k .. k + m - 1: posenc_rotations_size(m, interleaved, parts) doubles. */
     void (*rotations)(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, int parts, double *rotations);
-    /* Writes work item `item` of posenc_items(job). Returns how many of its entries the accurate path could not prove: they
-     * are NaN in out, and the caller settles them. -1: out of memory. */
-    ptrdiff_t (*fill)(const posenc_job *job, ptrdiff_t item);
+    /* Writes work item `item` of posenc_items(job). */
+    int (*fill)(const posenc_job *job, ptrdiff_t item);
 } posenc_kernel;
 
 /* At least one: a row without frequencies still has its zero column. */
@@ -104,7 +110,7 @@ int posenc_kernel_runs(int i);
 
 /* kernel->fill and kernel->rotations under the default floating-point environment (round to nearest, subnormals kept),
  * whatever the caller's; that is restored, flags and all. */
-ptrdiff_t posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
+int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations);
 
 /* first * ratio^k for k < n, each as three doubles (series[k], series[n + k], series[2 n + k]) that hold the leading 159

@@ -10,8 +10,9 @@
  * c) Fast: double-doubles for float64, plain doubles otherwise, with a proven bound on their error.
  *    Doubt: value - bound and value + bound round to different numbers.
  *    Accurate: a row with a doubt in it is evaluated again, directly, in double-double, and proves each of its entries; the
- *    ones it cannot prove become NaN, which no entry is, and the caller settles them in integer arithmetic.
- * d) Rows too few for a block are evaluated directly: in plain doubles first, but float64 by the accurate path.
+ *    ones it cannot prove are settled one by one by the caller, in integer arithmetic.
+ * d) Rows too few for a block, and those at positions that are not consecutive, are evaluated directly: in plain doubles
+ *    first, but float64 by the accurate path.
  */
 #ifndef POSENC_ROWS_H
 #define POSENC_ROWS_H
@@ -27,7 +28,10 @@
 #define POSENC_STREAMS 0
 #endif
 
-enum { WORTH_ROTATIONS = 48 }; /* rows that repay building a tile's rotations for them alone */
+enum {
+    WORTH_TURNING = 8,   /* rows that repay a block of their own */
+    WORTH_ROTATIONS = 48 /* rows that repay building a tile's rotations for them alone */
+};
 
 /* ---- fast and doubt ------------------------------------------------------------------------------------------------- */
 
@@ -232,7 +236,7 @@ static void finish(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, void
     if (row >= end)
         return;
     if (doubt)
-        accurate(t, s, t->job->start + row, made);
+        accurate(t, s, row, made);
     if (t->job->stream)
         stream_copy(place_of(t, s, row), made, (size_t)(s->width * item_size(t->job)));
 }
@@ -280,23 +284,49 @@ static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
     }
 }
 
-/* Rows row .. end - 1 by rotation. The bounds cover the partner of an odd last row too. */
-static void fill_blocks(tile *t, ptrdiff_t row, ptrdiff_t end)
+/* The run of rows of consecutive positions that begins with `row`, and its bounds. They cover the partner of an odd last row. */
+static void begin_run(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const double *step = t->rotations + posenc_parts(job->dtype) * POSENC_HALF * rotation_stride(t->m, job->interleaved);
-    const double from = fabs((double)(job->start + row)), to = fabs((double)(job->start + end - 1));
-    set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, flat_angle(job), t->bound);
-    for (ptrdiff_t start = row, size; row < end; row += size) {
-        size = end - row < POSENC_BLOCK ? end - row : POSENC_BLOCK;
-        const position centre = position_of(job->start + row, (double)((size + 1) / 2) - 0.5);
-        if (row == start || size < POSENC_BLOCK)
-            direct(&job->waves, t->k, t->m, centre, job->amplitude, &t->centre);
-        else
-            turn(t->m, &t->centre, step, step + t->m, step + 2 * t->m, step + 3 * t->m);
-        spread_centre(t);
-        fill_block(t, row, row + size);
+    const int64_t *p = job->integers;
+    ptrdiff_t next = job->reals != NULL ? row + 1 : end;
+    if (p != NULL)
+        for (next = row + 1; next < end && p[next - 1] < p[next] && (uint64_t)p[next] - (uint64_t)p[next - 1] == 1;)
+            next++;
+    t->run_end = next;
+    t->block_end = -1;
+    t->turned = t->rotations != NULL && (p == NULL || next - row >= WORTH_TURNING);
+    if (t->turned) {
+        const position first = position_at(job, row), last = position_at(job, next - 1);
+        const double from = fabs(first.high + first.low), to = fabs(last.high + last.low);
+        set_bounds(t, job->fast_bound, (from > to ? from : to) + POSENC_BLOCK, flat_angle(job), t->bound);
     }
+}
+
+/* How many rows `make` is to make next. */
+static ptrdiff_t block_at(tile *t, ptrdiff_t row, ptrdiff_t end)
+{
+    if (row >= t->run_end)
+        begin_run(t, row, end);
+    const ptrdiff_t rest = t->run_end - row;
+    return !t->turned ? 1 : rest < POSENC_BLOCK ? rest : POSENC_BLOCK;
+}
+
+/* Rows row .. end - 1 by rotation of the centre between them. */
+static void turn_block(tile *t, ptrdiff_t row, ptrdiff_t end)
+{
+    const posenc_job *job = t->job;
+    const int64_t first = job->integers != NULL ? job->integers[row] : job->start + row;
+    const ptrdiff_t size = end - row;
+    if (row == t->block_end && size == POSENC_BLOCK) {
+        const double *step = t->rotations + posenc_parts(job->dtype) * POSENC_HALF * rotation_stride(t->m, job->interleaved);
+        turn(t->m, &t->centre, step, step + t->m, step + 2 * t->m, step + 3 * t->m);
+    } else {
+        direct(&job->waves, t->k, t->m, position_of(first, (double)((size + 1) / 2) - 0.5), job->amplitude, &t->centre);
+    }
+    t->block_end = end;
+    spread_centre(t);
+    fill_block(t, row, end);
 }
 
 /* Rounds a row in doubles; whether an entry of it is in doubt. */
@@ -313,91 +343,117 @@ static int row_in_doubt(const tile *t, const segment *s, void *to)
 static void fill_directly(tile *t, ptrdiff_t row)
 {
     const posenc_job *job = t->job;
-    const int64_t p = job->start + row;
-    const int fast = job->dtype != POSENC_FLOAT64 && p != 0 && !t->tiny;
+    const position p = position_at(job, row);
+    const double size = fabs(p.high + p.low);
+    const int fast = job->dtype != POSENC_FLOAT64 && size >= SMALLEST_POSITION && !is_tiny(t, size);
     if (fast) {
-        direct_double(&job->waves, t->k, t->m, position_of(p, 0.0), job->amplitude, &t->centre);
+        direct_double(&job->waves, t->k, t->m, p, job->amplitude, &t->centre);
         spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
-        set_bounds(t, job->fast_bound, fabs((double)p), flat_angle(job), t->bound);
+        set_bounds(t, job->fast_bound, size, flat_angle(job), t->bound);
     }
     for (int i = 0; i < t->segment_count; i++) {
         const segment *s = &t->segments[i];
         void *to = place_of(t, s, row);
         if (!fast || row_in_doubt(t, s, to))
-            accurate(t, s, p, to);
+            accurate(t, s, row, to);
     }
 }
 
-/* Room for a tile and, if asked for, its rotations, both aligned. Too much for the stack of a thread. */
-static void *allocate_tile(tile **t, ptrdiff_t rotations_size, ptrdiff_t shift, double **rotations)
+/* Makes the rows row .. end - 1, as many as block_at says. */
+static void make(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
-    const size_t size = sizeof(tile) + (size_t)(rotations_size + shift) * sizeof(double) + POSENC_LINE;
-    char *memory = malloc(size);
+    if (t->turned)
+        turn_block(t, row, end);
+    else
+        fill_directly(t, row);
+}
+
+/* The tile of work item `item`, whose rows are made at `out` from row number `out_row` on. */
+static void start_tile(tile *t, const posenc_job *job, ptrdiff_t item, char *out, ptrdiff_t out_row, ptrdiff_t row_stride)
+{
+    const ptrdiff_t n = job->waves.n, k = item % posenc_tiles(n) * POSENC_TILE;
+    t->job = job;
+    t->k = k;
+    t->m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
+    t->shift = posenc_shift(out, item_size(job));
+    t->smallest = smallest_slope(t);
+    t->rotations = NULL;
+    t->out = out;
+    t->out_row = out_row;
+    t->row_stride = row_stride;
+    t->run_end = 0;
+    t->unsettled = 0;
+    find_segments(t);
+}
+
+/* Bytes of the rotations that a work item of that many rows builds for itself, 0 if the job has some or they are not worth it. */
+static size_t own_rotations_size(const posenc_job *job, ptrdiff_t rows)
+{
+    if (job->rotations != NULL || job->integers != NULL || job->reals != NULL || rows < WORTH_ROTATIONS)
+        return 0;
+    const ptrdiff_t m = job->waves.n < POSENC_TILE ? job->waves.n : POSENC_TILE;
+    return (size_t)posenc_rotations_size(m, job->interleaved, posenc_parts(job->dtype)) * sizeof(double) + POSENC_LINE;
+}
+
+/* The tile's rotations are the job's or, where there is room for them, built. */
+static void find_rotations(tile *t, double *room)
+{
+    const posenc_job *job = t->job;
+    const int parts = posenc_parts(job->dtype);
+    if (job->reals != NULL || is_tiny(t, 1.0))
+        return;
+    if (job->rotations != NULL) {
+        t->rotations = job->rotations + posenc_rotations_size(t->k, job->interleaved, parts);
+    } else if (room != NULL) {
+        build_rotations(&job->waves, t->k, t->m, job->interleaved, parts, room + t->shift);
+        t->rotations = room + t->shift;
+    }
+}
+
+/* Aligned room for a tile and, behind it, `size` bytes: too much for the stack of a thread. */
+static void *allocate_tile(tile **t, size_t size, void **behind)
+{
+    char *memory = malloc(sizeof(tile) + size + POSENC_LINE);
     if (memory != NULL) {
         char *aligned = memory + posenc_line_begins(memory, 1);
         *t = (tile *)(void *)aligned;
-        *rotations = (double *)(void *)(aligned + sizeof(tile)) + shift;
+        *behind = aligned + sizeof(tile);
     }
     return memory;
 }
 
-/* Whether values of a tile may be too small for marked_bfloat16: sines of the smallest angles. */
-static int is_tiny(const tile *t)
-{
-    const double *turns = t->job->waves.turns + t->k, two_pi_down = 6.28, amplitude = fabs(t->job->amplitude);
-    int tiny = 0;
-    if (t->job->dtype == POSENC_BFLOAT16)
-        for (ptrdiff_t i = 0; i < t->m; i++)
-            tiny |= turns[i] != 0.0 && fabs(turns[i]) * two_pi_down * amplitude < POSENC_SMALLEST_MARKED;
-    return tiny;
-}
-
-static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t rows)
+static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t end)
 {
     const size_t size = (size_t)item_size(job);
-    for (ptrdiff_t i = row; i < row + rows; i++)
-        memset(job->out + i * job->row_stride + job->columns * (ptrdiff_t)size, 0, size);
+    for (; row < end; row++)
+        memset(job->out + row * job->row_stride + job->columns * (ptrdiff_t)size, 0, size);
 }
 
-static ptrdiff_t fill(const posenc_job *job, ptrdiff_t item)
+static int fill(const posenc_job *job, ptrdiff_t item)
 {
-    const ptrdiff_t tiles = posenc_tiles(job->waves.n), k = item % tiles * POSENC_TILE, n = job->waves.n;
-    const ptrdiff_t m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
-    const ptrdiff_t row = item / tiles * POSENC_CHUNK, rest = job->length - row;
-    const ptrdiff_t rows = rest < POSENC_CHUNK ? rest : POSENC_CHUNK;
-    const int builds = job->rotations == NULL && rows >= WORTH_ROTATIONS;
+    const ptrdiff_t first = item / posenc_tiles(job->waves.n) * POSENC_CHUNK, rest = job->length - first;
+    const ptrdiff_t end = first + (rest < POSENC_CHUNK ? rest : POSENC_CHUNK);
+    const size_t own = own_rotations_size(job, end - first);
     tile *t;
-    double *own;
-    const int parts = posenc_parts(job->dtype);
-    const ptrdiff_t shift = posenc_shift(job->out, item_size(job));
-    void *memory = allocate_tile(&t, builds ? posenc_rotations_size(m, job->interleaved, parts) : 0, shift, &own);
+    void *behind;
+    void *memory = allocate_tile(&t, own, &behind);
     if (memory == NULL)
-        return -1;
-    t->job = job;
-    t->k = k;
-    t->m = m;
-    t->unresolved = 0;
-    t->shift = shift;
-    t->tiny = is_tiny(t);
-    find_segments(t);
-    if (builds)
-        build_rotations(&job->waves, k, m, job->interleaved, parts, own);
-    if ((job->rotations != NULL || builds) && !t->tiny) {
-        t->rotations = builds ? own : job->rotations + posenc_rotations_size(k, job->interleaved, parts);
-        fill_blocks(t, row, row + rows);
-    } else {
-        for (ptrdiff_t i = 0; i < rows; i++)
-            fill_directly(t, row + i);
+        return POSENC_NO_MEMORY;
+    start_tile(t, job, item, job->out, 0, job->row_stride);
+    find_rotations(t, own > 0 ? behind : NULL);
+    for (ptrdiff_t row = first, size; row < end; row += size) {
+        size = block_at(t, row, end);
+        make(t, row, row + size);
     }
-    if (job->columns < job->dim && k + m == n)
-        fill_zero_column(job, row, rows);
+    if (job->columns < job->dim && t->k + t->m == job->waves.n)
+        fill_zero_column(job, first, end);
 #if POSENC_STREAMS
     if (job->stream)
         _mm_sfence();
 #endif
-    const ptrdiff_t unresolved = t->unresolved;
+    const int unsettled = t->unsettled;
     free(memory);
-    return unresolved;
+    return unsettled ? POSENC_UNSETTLED : POSENC_DONE;
 }
 
 #endif

@@ -2,26 +2,31 @@
 #ifndef POSENC_TILE_H
 #define POSENC_TILE_H
 
-#include "direct.h"
+#include "halves.h"
 
 enum { COLUMNS = 2 * POSENC_TILE };
 
-/* A run of columns of a tile that are consecutive in the output. */
+/* A run of columns of a tile that are consecutive in a row. */
 typedef struct {
-    ptrdiff_t column, width; /* in the output */
+    ptrdiff_t column, width; /* in a row */
     ptrdiff_t place;         /* in the tile's column arrays */
+    ptrdiff_t made;          /* where rows are made */
 } segment;
 
 /* One tile of a job, and what its work item needs at hand. */
 typedef struct {
     const posenc_job *job;
     ptrdiff_t k, m;  /* its frequencies: k .. k + m - 1 */
-    ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where the output is */
-    int tiny;        /* holds values that the fast path has no way to round */
+    ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where rows are made */
+    double smallest; /* of the sines' slopes that are not 0, or less */
     int segment_count;
     segment segments[2];
-    const double *rotations;
-    ptrdiff_t unresolved;
+    const double *rotations; /* NULL: rows are evaluated directly */
+    char *out;               /* where row number out_row is made */
+    ptrdiff_t out_row, row_stride;
+    ptrdiff_t run_end, block_end; /* of the rows of consecutive positions at hand, and of the last block of them */
+    int turned;                   /* whether the rows at hand are made by rotation */
+    int unsettled;
     phasors centre;
     ALIGNED double bound[COLUMNS + SPARE];
     double first_high[COLUMNS + SPARE], second_high[COLUMNS + SPARE], first_low[COLUMNS + SPARE], second_low[COLUMNS + SPARE];
@@ -33,10 +38,17 @@ static ptrdiff_t item_size(const posenc_job *job)
     return job->dtype == POSENC_FLOAT64 ? 8 : job->dtype == POSENC_FLOAT32 ? 4 : 2;
 }
 
-/* Where segment s of a row goes. */
+/* Where segment s of a row is made. */
 static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
 {
-    return t->job->out + row * t->job->row_stride + s->column * item_size(t->job);
+    return t->out + (row - t->out_row) * t->row_stride + s->made * item_size(t->job);
+}
+
+static position position_at(const posenc_job *job, ptrdiff_t row)
+{
+    if (job->reals != NULL)
+        return (position){job->reals[row], 0.0};
+    return position_of(job->integers != NULL ? job->integers[row] : job->start + row, 0.0);
 }
 
 /* ---- rotations ------------------------------------------------------------------------------------------------------ */
@@ -114,11 +126,11 @@ static void find_segments(tile *t)
     const ptrdiff_t n = job->waves.n, k = t->k, m = t->m;
     ptrdiff_t rest = job->interleaved ? job->columns - 2 * k : job->columns - n - k;
     if (job->interleaved) {
-        t->segments[0] = (segment){2 * k, rest < 2 * m ? rest : 2 * m, t->shift};
+        t->segments[0] = (segment){2 * k, rest < 2 * m ? rest : 2 * m, t->shift, 2 * k};
         t->segment_count = 1;
     } else {
-        t->segments[0] = (segment){k, m, t->shift};
-        t->segments[1] = (segment){n + k, rest < m ? rest : m, t->shift + m};
+        t->segments[0] = (segment){k, m, t->shift, k};
+        t->segments[1] = (segment){n + k, rest < m ? rest : m, t->shift + m, n + k};
         t->segment_count = 2;
     }
 }
@@ -160,6 +172,27 @@ static void set_bounds(const tile *t, double relative, double largest, double fl
         cosines[i] = angle > flat ? all : 0.0;
     }
     spread(t, sines, cosines, bound);
+}
+
+/* Positions below it in size, but 0, are left to the caller: parts of their double-doubles might be subnormal. */
+#define SMALLEST_POSITION 0x1p-100
+
+/* For is_tiny: the smallest derivative of a sine at 0 that is not 0, or less. */
+static double smallest_slope(const tile *t)
+{
+    const double *turns = t->job->waves.turns + t->k, two_pi_down = 6.28;
+    double smallest = INFINITY;
+    for (ptrdiff_t i = 0; i < t->m && t->job->dtype == POSENC_BFLOAT16; i++) {
+        const double slope = fabs(turns[i]) * two_pi_down * fabs(t->job->amplitude);
+        smallest = slope > 0.0 && slope < smallest ? slope : smallest;
+    }
+    return smallest;
+}
+
+/* Whether values at positions of that size and beyond may be too small for marked_bfloat16. */
+static int is_tiny(const tile *t, double size)
+{
+    return t->job->dtype == POSENC_BFLOAT16 && t->smallest * size < POSENC_SMALLEST_MARKED;
 }
 
 /* Angles up to which a cosine times the amplitude certainly rounds to the amplitude, which the dtype holds: 1 - 2^-27 and its
