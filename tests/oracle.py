@@ -50,7 +50,7 @@ if gmpy2 is not None:
     def sin_cos(position, frequency, amplitude=1.0):
         """amplitude * (sin, cos) of position * frequency, to 400 bits."""
         with gmpy2.context(WIDE):
-            sine, cosine = gmpy2.sin_cos(gmpy2.mpz(position) * frequency)
+            sine, cosine = gmpy2.sin_cos(gmpy2.mpq(position) * frequency)
             return sine * gmpy2.mpfr(amplitude), cosine * gmpy2.mpfr(amplitude)
 
     def rounded(value, dtype):

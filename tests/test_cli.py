@@ -254,7 +254,7 @@ BAD: list[tuple[list[str], str]] = [
     (["2", "4", "--base", "nan"], "base is nan; it must be finite"),
     (["2", "4", "--base", "1e999"], "base is inf; it must be finite"),
     (["2", "40", "--base", "1e300"], "base is 1e+300; the smallest frequency"),
-    (["2", "40", "--base", "1e-300"], "start is 0 and length 2, and the largest frequency"),
+    (["2", "40", "--base", "1e-300"], "the farthest position is 1 from 0, and the largest frequency"),
     (["2", "4", "--wide"], "unrecognized arguments: --wide"),
     (["2", "4", "--forc"], "unrecognized arguments: --forc"),
 ]
@@ -270,7 +270,7 @@ def test_bad_argument(argv: list[str], message: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--base", str(2.0**-112)], "start is 0 and length 1000, and the largest frequency"),
+        (["--base", str(2.0**-112)], "the farthest position is 999 from 0, and the largest frequency"),
         (["--start", str(2**63 - 999)], f"start is {2**63 - 999} and length 1000; the last position"),
     ],
 )

@@ -35,8 +35,7 @@ HUGE_PAGE = 2 << 20
 def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
     """The dtype of the result, from ``dtype`` and ``out``, which must agree."""
     if out is not None:
-        if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+        _check_type(out)
         if not _is_supported(out.dtype):
             raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
     if dtype is None:
@@ -66,14 +65,49 @@ def _bfloat16() -> Any:
     return ml_dtypes.bfloat16
 
 
-def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
-    """Raise unless a table of that shape can be written into ``out``."""
+def checked_x(x: Any) -> NDArray[Any]:
+    """An array of floats that sums are made of: in native byte order, aligned, of at least one axis."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("x is a masked array; it must be an ndarray")
+    array = np.asarray(x)
+    kind = array.dtype.newbyteorder("=")
+    if not _is_supported(kind):
+        raise TypeError(f"x has dtype {array.dtype}; it must be {SUPPORTED}")
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise ValueError(f"x has shape {array.shape}; it must have a last axis of at least 1, that of the encodings")
+    return array if array.flags.aligned and array.dtype.isnative else array.astype(kind)
+
+
+def check_sum(out: Any, x: NDArray[Any]) -> None:
+    """Raise unless a sum with ``x`` can be written into ``out``."""
+    _check_type(out)
+    if out.dtype != x.dtype:
+        raise TypeError(f"out has dtype {out.dtype}; it must be that of x, {x.dtype}, in native byte order")
+    _check_memory(out, x.shape)
+    extent = out.itemsize  # of what the axes seen so far reach
+    for step, size in sorted((abs(step), size) for step, size in zip(out.strides, out.shape, strict=True) if size > 1):
+        if step < extent and out.size:
+            raise ValueError(f"out has shape {out.shape} and strides {out.strides}; its elements overlap, and must not")
+        extent += step * (size - 1)
+
+
+def _check_type(out: Any) -> None:
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+
+
+def _check_memory(out: NDArray[Any], shape: tuple[int, ...]) -> None:
     if out.shape != shape:
         raise ValueError(f"out has shape {out.shape}; it must be {shape}")
     if not out.flags.writeable:
         raise ValueError("out is read-only; it must be writeable")
     if not out.flags.aligned:
         raise ValueError("out is not aligned to its elements; it must be")
+
+
+def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
+    """Raise unless a table of that shape can be written into ``out``."""
+    _check_memory(out, shape)
     rows, row = out.strides[0], shape[1] * out.itemsize
     if out.size and shape[1] > 1 and out.strides[1] != out.itemsize:
         raise ValueError(f"out has strides {out.strides}; its last axis must be contiguous, {out.itemsize} bytes a step")
@@ -81,9 +115,9 @@ def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
         raise ValueError(f"out has strides {out.strides}; its rows overlap, they must be at least {row} bytes apart")
 
 
-def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
+def fresh(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
     """An uninitialised array, aligned where that pays."""
-    nbytes = shape[0] * shape[1] * kind.itemsize
+    nbytes = math.prod(shape) * kind.itemsize
     alignment = LINE if nbytes < HUGE_FROM else HUGE_PAGE
     try:
         memory = np.empty(nbytes + alignment, np.uint8)
@@ -91,5 +125,5 @@ def fresh(shape: tuple[int, int], kind: np.dtype[Any]) -> NDArray[Any]:
         return np.ndarray(shape, kind, memory, offset)
     except (MemoryError, ValueError):  # more than there is; more than an array can have
         raise MemoryError(
-            f"a table of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
+            f"an array of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None

@@ -44,6 +44,30 @@ def fill(
     fast_bound: float = 0.0,
     accurate_bound: float = 0.0,
 ) -> None: ...
+
+class Sum:
+    items: int
+    def __init__(
+        self,
+        x: NDArray[Any],
+        out: NDArray[Any],
+        where: NDArray[np.bool_] | None,
+        points: int | NDArray[np.int64] | NDArray[np.float64],
+        rows: list[tuple[int, int, int, int]],
+        batch: list[tuple[int, int, int, int]],
+        dtype: int,
+        scale: float,
+        rows_dtype: int,
+        waves: Waves,
+        rotations: Rotations | None,
+        layout: Layout,
+        stream: bool,
+        entry: Callable[[int, int], float],
+        fast_bound: float = 0.0,
+        accurate_bound: float = 0.0,
+    ) -> None: ...
+    def write(self, begin: int, end: int, threads: int) -> None: ...
+
 def openmp_threads() -> int: ...
 def may_go_parallel() -> bool: ...
 def is_forked() -> bool: ...

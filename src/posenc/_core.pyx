@@ -33,8 +33,6 @@ cdef extern from "kernel.h" nogil:
     const int POSENC_FLOAT64
     const int POSENC_FLOAT16
     const int POSENC_BFLOAT16
-    const int POSENC_UNSETTLED
-    const int POSENC_NO_MEMORY
     const double POSENC_DOUBLE_BOUND
     const double POSENC_DOUBLE_DOUBLE_BOUND
 
@@ -64,6 +62,26 @@ cdef extern from "kernel.h" nogil:
         double (*settle)(void *context, Py_ssize_t row, Py_ssize_t column) noexcept
         void *context
 
+    ctypedef struct posenc_axes:
+        int count
+        Py_ssize_t *size
+        Py_ssize_t *x
+        Py_ssize_t *out
+        Py_ssize_t *where
+
+    ctypedef struct posenc_sum:
+        int dtype
+        double scale
+        const char *x
+        char *out
+        const char *where
+        Py_ssize_t x_step
+        Py_ssize_t out_step
+        posenc_axes rows
+        posenc_axes batch
+        Py_ssize_t batch_size
+        int stream
+
     ctypedef struct posenc_kernel:
         const char *name
 
@@ -75,6 +93,9 @@ cdef extern from "kernel.h" nogil:
     Py_ssize_t posenc_shift(const void *out, Py_ssize_t size)
     Py_ssize_t posenc_rotations_size(Py_ssize_t m, int interleaved, int parts)
     int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, Py_ssize_t item)
+    Py_ssize_t posenc_sum_items(const posenc_job *job, const posenc_sum *sum)
+    void posenc_cut(const posenc_job *job, posenc_sum *sum)
+    int posenc_add(const posenc_kernel *kernel, const posenc_job *job, const posenc_sum *sum, Py_ssize_t item)
     void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts,
                           double *rotations)
     void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
@@ -283,10 +304,94 @@ def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout
                     worst |= posenc_fill(chosen, &job, i)
     finally:
         PyBuffer_Release(&view)
+    _check_end(worst, settling)
+
+
+cdef int _check_end(int end, _Settling settling) except -1:
     if settling.error is not None:
         raise settling.error
-    if worst:
-        raise MemoryError("no memory for the rotations of a tile")
+    if end:
+        raise MemoryError("no memory for a tile's rows and rotations")
+    return 0
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------
+
+cdef const void *_address(object array) except NULL:
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDES)
+    cdef const void *address = view.buf
+    PyBuffer_Release(&view)
+    return address
+
+
+cdef Py_ssize_t _set_axes(posenc_axes *axes, list given) except -1:
+    cdef Py_ssize_t size = 1
+    axes.count = len(given)
+    for i, axis in enumerate(given):
+        axes.size[i], axes.x[i], axes.out[i], axes.where[i] = axis
+        size *= axes.size[i]
+    return size
+
+
+cdef class Sum:
+    """out = scale * x + encodings, in work items that ``write`` computes.
+
+    ``rows`` and ``batch`` are the axes along which positions go and those that share them, outermost first: (size, bytes
+    from element to element in x, in out, in where). ``points`` are the positions: the first, or a contiguous array of int64
+    or float64. ``where`` is None or booleans. The rest is as for ``fill``.
+    """
+
+    cdef posenc_job job
+    cdef posenc_sum sum
+    cdef const posenc_kernel *kernel
+    cdef _Settling settling
+    cdef tuple kept
+    cdef readonly Py_ssize_t items
+
+    def __cinit__(self, x, out, where, points, list rows, list batch, int dtype, double scale, int rows_dtype, Waves waves,
+                  Rotations rotations, Layout layout, bint stream, entry, double fast_bound=0.0, double accurate_bound=0.0):
+        self.kernel = _kernel
+        self.settling = _Settling(entry)
+        self.kept = (x, out, where, points, waves, rotations)
+        _describe(&self.job, rows_dtype, waves, rotations, layout, fast_bound, accurate_bound)
+        self.job.length = _set_axes(&self.sum.rows, rows)
+        self.job.dim = x.shape[x.ndim - 1]
+        self.job.settle = _settle
+        self.job.context = <void *>self.settling
+        if isinstance(points, int):
+            self.job.start = points
+        elif points.dtype.kind == "i":
+            self.job.integers = <const int64_t *>_address(points)
+        else:
+            self.job.reals = <const double *>_address(points)
+        self.sum.batch_size = _set_axes(&self.sum.batch, batch)
+        self.sum.dtype = dtype
+        self.sum.scale = scale
+        self.sum.x = <const char *>_address(x)
+        self.sum.out = <char *>_address(out)
+        if where is not None:
+            self.sum.where = <const char *>_address(where)
+        self.sum.x_step = x.strides[x.ndim - 1]
+        self.sum.out_step = out.strides[x.ndim - 1]
+        self.sum.stream = stream
+        posenc_cut(&self.job, &self.sum)
+        self.items = posenc_sum_items(&self.job, &self.sum)
+
+    def write(self, Py_ssize_t begin, Py_ssize_t end, int threads):
+        """Compute the work items begin .. end - 1."""
+        cdef Py_ssize_t i
+        cdef int how, worst = 0
+        threads = min(threads, MOST_THREADS)
+        with nogil:
+            if threads > 1:
+                for i in prange(begin, end, num_threads=threads, schedule="dynamic", chunksize=1):
+                    how = posenc_add(self.kernel, &self.job, &self.sum, i)
+                    worst |= how
+            else:
+                for i in range(begin, end):
+                    worst |= posenc_add(self.kernel, &self.job, &self.sum, i)
+        _check_end(worst, self.settling)
 
 
 # ---- threads ---------------------------------------------------------------------------------------------------------

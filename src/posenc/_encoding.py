@@ -2,13 +2,14 @@
 
 import math
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays, _check, _exact, _threads
+from posenc import _arrays, _check, _exact, _positions, _sums, _threads
 from posenc._cache import Cache
 from posenc._load import core
 from posenc.frequencies import Frequencies, positive_base
@@ -295,7 +296,7 @@ class Encoding:
             kind = _arrays.checked_dtype(dtype, out)
             form = _arrays.FORMATS[kind]
         if self._is_unusual:
-            self._check_domain(start, length, kind)
+            self._check_domain(kind, farthest(start, length))
         shape = (length, self._dim)
         nbytes = length * self._dim * kind.itemsize
         if out is not None:
@@ -308,6 +309,132 @@ class Encoding:
             self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
         return out
 
+    def add(
+        self,
+        x: ArrayLike,
+        *,
+        positions: ArrayLike | range | None = None,
+        start: int | None = None,
+        axis: int = -2,
+        scale: float = 1.0,
+        where: ArrayLike | None = None,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """``scale * x + encodings``: each operation rounded, the encodings correctly. No table is made.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., dim)
+            Of float32, float64, float16 or bfloat16, with any strides.
+        positions : array_like, optional
+            Of each row of ``x``: integers or floats that broadcast to ``x.shape[:-1]``. In place of ``start`` and ``axis``.
+        start : int, optional
+            Position of the first element along ``axis``, by default `first`. The last one too must be an int64.
+        axis : int, default -2
+            Of ``x``, that of the sequence; not the last.
+        scale : float, default 1.0
+            What ``x`` is multiplied by; it is rounded to the dtype of the sum.
+        where : array_like of bool, optional
+            Broadcasts to ``x.shape[:-1]``. Where it is False, ``scale * x`` alone; the positions there are not inspected.
+        out : ndarray, the shape and dtype of ``x``, optional
+            Written and returned; may be ``x``. Writeable, aligned, no element twice.
+        threads : int, optional
+            At most this many threads; small arrays are written by one. By default see `posenc.set_threads`.
+
+        Returns
+        -------
+        ndarray, the shape and dtype of ``x``
+            ``out``, or a new array.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of the wrong type, or ``positions`` is given with ``start`` or ``axis``.
+        ValueError
+            If a value is not as above, or a position times a frequency exceeds 2**64.
+        MemoryError
+            If the sum does not fit in memory.
+
+        Notes
+        -----
+        fl(fl(fl(scale) * x) + encoding), where fl rounds to float64 for float64 and to float32 otherwise; a sum of 16 bits is
+        rounded once more. The encoding is the correctly rounded float64 or float32. NaN and infinities in ``x`` survive.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import posenc
+        >>> posenc.Encoding(4).add(np.ones((1, 2, 4)), scale=2.0).round(3)
+        array([[[2.   , 3.   , 2.   , 3.   ],
+                [2.841, 2.54 , 2.01 , 3.   ]]])
+        """
+        x = _arrays.checked_x(x)
+        if x.shape[-1] != self._dim:
+            raise ValueError(f"x has shape {x.shape}; its last axis must be the encoding's dim, {self._dim}")
+        kind = x.dtype if x.dtype == np.float64 else _arrays.FLOAT32
+        scale = _sums.checked_scale(scale, _arrays.FORMATS[kind])
+        lead = x.shape[:-1]
+        mask = None if where is None else _positions.checked_where(where, lead)
+        if threads is not None:
+            threads = _threads.checked("threads", threads)
+        points: int | _positions.Points
+        if positions is None:
+            along = _sums.checked_axis(axis, x.ndim)
+            length, points = self._checked_range(lead[along], start)
+            reach: float = farthest(points, length)
+            varies = [i == along for i in range(len(lead))]
+        else:
+            if start is not None or axis != -2:
+                raise TypeError(f"positions is given with start={start} and axis={axis}; they exclude it")
+            points = _positions.checked(positions, lead, mask)
+            reach = _positions.farthest(points)
+            varies = _sums.varying(points, lead)
+        self._check_domain(kind, reach)
+        if out is None:
+            out = _arrays.fresh(x.shape, x.dtype)
+        else:
+            _arrays.check_sum(out, x)
+            x = _sums.apart(x, out)
+        if out.size:
+            self._add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], _threads.for_work(threads, out.nbytes))
+        return out
+
+    def _add(
+        self,
+        x: NDArray[Any],
+        out: NDArray[Any],
+        where: NDArray[np.bool_] | None,
+        points: int | _positions.Points,
+        varies: list[bool],
+        scale: float,
+        form: _arrays.Format,
+        threads: int,
+        stream: bool | None = None,
+        fast_bound: float = 0.0,
+        accurate_bound: float = 0.0,
+    ) -> None:
+        """Write the sum into ``out``. Everything is known to be right; the last three are for tests, as in `_write`."""
+        frequencies = self._frequencies
+        waves = CACHE.get(frequencies.key, frequencies.waves)
+        rows, batch = _sums.axes(varies, x, out, where)
+        length = math.prod(axis[0] for axis in rows)
+        by_rotation = length >= _ROTATIONS_FROM and (isinstance(points, int) or points.dtype == np.int64)
+        x_form = _arrays.FORMATS[x.dtype]
+        if x_form.code == core.BFLOAT16:
+            x, out = x.view(np.uint16), out.view(np.uint16)
+        work = core.Sum(
+            *(x, out, where, points, rows, batch, x_form.code, scale, form.code, waves),
+            self._rotations(waves, form, 0) if by_rotation else None,
+            self._layout,
+            out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
+            partial(self._entry, form, points.__add__ if isinstance(points, int) else points.item),
+            *(fast_bound, accurate_bound),
+        )
+        step = max(1, work.items * _SLICE_BYTES // out.nbytes)
+        for begin in range(0, work.items, step):  # between two calls Python sees to signals
+            work.write(begin, min(begin + step, work.items), threads)
+
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
         """A table's length and first position."""
         if type(length) is not int or not 0 <= length <= sys.maxsize:  # else there is nothing to check
@@ -317,13 +444,12 @@ class Encoding:
             raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
         return length, start
 
-    def _check_domain(self, start: int, length: int, kind: np.dtype[Any]) -> None:
+    def _check_domain(self, kind: np.dtype[Any], farthest: float) -> None:
         if abs(self._amplitude) >= _arrays.FORMATS[kind].overflow:
             raise ValueError(f"amplitude is {self._amplitude!r}; it overflows {kind}")
-        farthest = max(abs(start), abs(start + length - 1)) if length else 0
         if farthest and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
             raise ValueError(
-                f"start is {start} and length {length}, and the largest frequency 2**{self._log2_largest:.1f}; "
+                f"the farthest position is {farthest} from 0, and the largest frequency 2**{self._log2_largest:.1f}; "
                 f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
             )
 
@@ -342,31 +468,31 @@ class Encoding:
         frequencies, length, nbytes = self._frequencies, len(out), out.nbytes
         waves = CACHE.get(frequencies.key, frequencies.waves)
         buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
-        rotations = self._rotations(waves, form, buffer) if length >= _ROTATIONS_FROM else None
+        rotations = self._rotations(waves, form, core.shift_of(buffer)) if length >= _ROTATIONS_FROM else None
         if stream is None:
             stream = nbytes >= _STREAM_FROM
         how = form.code, waves, rotations, self._layout, threads, stream
         bounds = fast_bound, accurate_bound
         if nbytes <= _SLICE_BYTES:
-            core.fill(buffer, start, *how, partial(self._entry, form, start), *bounds)
+            core.fill(buffer, start, *how, partial(self._entry, form, start.__add__), *bounds)
             return
         rows = max(1, _SLICE_BYTES // (self._dim * out.itemsize * core.CHUNK)) * core.CHUNK
         for begin in range(0, length, rows):  # between two calls Python sees to signals
             first = start + begin
-            core.fill(buffer[begin : begin + rows], first, *how, partial(self._entry, form, first), *bounds)
+            core.fill(buffer[begin : begin + rows], first, *how, partial(self._entry, form, first.__add__), *bounds)
 
-    def _rotations(self, waves: core.Waves, form: _arrays.Format, buffer: NDArray[Any]) -> core.Rotations | None:
-        """The rotations for a buffer; None if they are too large to be kept."""
+    def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
+        """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
         if core.rotations_nbytes(len(self._frequencies), self._interleaved, form.code) > CACHE.limit:
             return None
-        kind = self._interleaved, form.code, core.shift_of(buffer)
+        kind = self._interleaved, form.code, shift
         return CACHE.get((self._frequencies.key, kind), lambda: core.Rotations(waves, *kind))
 
-    def _entry(self, form: _arrays.Format, start: int, row: int, column: int) -> float:
-        """A table's entry by exact arithmetic, for what the core cannot prove."""
+    def _entry(self, form: _arrays.Format, position_of: Callable[[int], float], row: int, column: int) -> float:
+        """An entry by exact arithmetic, for what the core cannot prove."""
         k, is_cosine = self._at(column)
         turns = partial(self._frequencies.turns, k)
-        return _exact.entry(turns, start + row, is_cosine, self._amplitude, form.precision, form.smallest)
+        return _exact.entry(turns, position_of(row), is_cosine, self._amplitude, form.precision, form.smallest)
 
     def _at(self, column: int) -> tuple[int, bool]:
         """The frequency that stands in a column, and whether as its cosine."""
@@ -375,6 +501,11 @@ class Encoding:
         else:
             second, k = divmod(column, len(self._frequencies))
         return k, bool(second) != self._cos_first
+
+
+def farthest(start: int, length: int) -> int:
+    """The largest size of the positions start, start + 1, ...; 0 if there is none."""
+    return max(abs(start), abs(start + length - 1)) if length else 0
 
 
 def _chosen_frequencies(

@@ -137,6 +137,14 @@ int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t it
     return end;
 }
 
+int posenc_add(const posenc_kernel *kernel, const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
+{
+    const environment callers = enter_default();
+    const int end = kernel->add(job, sum, item);
+    leave(callers);
+    return end;
+}
+
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations)
 {
     const environment callers = enter_default();

@@ -50,6 +50,29 @@ typedef struct {
     void *context;
 } posenc_job;
 
+enum { POSENC_MOST_AXES = 64 };
+
+/* Axes, the outermost first; steps in bytes. */
+typedef struct {
+    int count;
+    ptrdiff_t size[POSENC_MOST_AXES], x[POSENC_MOST_AXES], out[POSENC_MOST_AXES], where[POSENC_MOST_AXES];
+} posenc_axes;
+
+/* out = scale * x + the rows of a job, each operation rounded to the job's dtype, float64 or float32, and the sum of 16 bits once
+ * more. Axes have no element twice in out; x and out are the same memory or apart. */
+typedef struct {
+    enum posenc_dtype dtype; /* of x and out */
+    double scale;
+    const char *x;
+    char *out;
+    const char *where;       /* booleans: the rows that are added, NULL for all */
+    ptrdiff_t x_step, out_step; /* from column to column */
+    posenc_axes rows, batch; /* along which positions go, in the job's order, and which share them */
+    ptrdiff_t batch_size;
+    ptrdiff_t rows_per_item, batch_per_item;
+    int stream;
+} posenc_sum;
+
 enum { POSENC_DONE, POSENC_NO_MEMORY, POSENC_UNSETTLED }; /* how a work item ends */
 
 /* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
@@ -63,17 +86,54 @@ typedef struct {
     void (*rotations)(const posenc_waves *waves, ptrdiff_t k, ptrdiff_t m, int interleaved, int parts, double *rotations);
     /* Writes work item `item` of posenc_items(job). */
     int (*fill)(const posenc_job *job, ptrdiff_t item);
+    /* Writes work item `item` of posenc_sum_items(job, sum). What is not settled is not added, the rest of the item neither. */
+    int (*add)(const posenc_job *job, const posenc_sum *sum, ptrdiff_t item);
 } posenc_kernel;
+
+static inline ptrdiff_t posenc_least(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Pieces of that size that n consists of, the last one perhaps smaller. */
+static inline ptrdiff_t posenc_pieces(ptrdiff_t n, ptrdiff_t size)
+{
+    return n / size + (n % size != 0);
+}
+
+/* Bytes of an element. */
+static inline ptrdiff_t posenc_size(enum posenc_dtype dtype)
+{
+    return dtype == POSENC_FLOAT64 ? 8 : dtype == POSENC_FLOAT32 ? 4 : 2;
+}
 
 /* At least one: a row without frequencies still has its zero column. */
 static inline ptrdiff_t posenc_tiles(ptrdiff_t n)
 {
-    return n > 0 ? (n + POSENC_TILE - 1) / POSENC_TILE : 1;
+    return n > 0 ? posenc_pieces(n, POSENC_TILE) : 1;
 }
 
 static inline ptrdiff_t posenc_items(const posenc_job *job)
 {
-    return posenc_tiles(job->waves.n) * ((job->length + POSENC_CHUNK - 1) / POSENC_CHUNK);
+    return posenc_tiles(job->waves.n) * posenc_pieces(job->length, POSENC_CHUNK);
+}
+
+static inline ptrdiff_t posenc_sum_items(const posenc_job *job, const posenc_sum *sum)
+{
+    return posenc_tiles(job->waves.n) * posenc_pieces(job->length, sum->rows_per_item) *
+           posenc_pieces(sum->batch_size, sum->batch_per_item);
+}
+
+/* Cuts a sum into work items, by its shape alone: as many rows as give an item POSENC_ITEM bytes of output and, if a block gives it
+ * much more, a part of the batch, for which the block is then made again. */
+static inline void posenc_cut(const posenc_job *job, posenc_sum *sum)
+{
+    const ptrdiff_t item = 2 << 20, largest = 8 * item;
+    const ptrdiff_t width = posenc_least(job->dim, 2 * POSENC_TILE) * posenc_size(sum->dtype);
+    const ptrdiff_t rows = item / width / sum->batch_size / POSENC_BLOCK * POSENC_BLOCK;
+    sum->rows_per_item = rows < POSENC_BLOCK ? POSENC_BLOCK : posenc_least(rows, POSENC_CHUNK);
+    const ptrdiff_t block = width * posenc_least(job->length, sum->rows_per_item);
+    sum->batch_per_item = sum->batch_size <= largest / block ? sum->batch_size : item / block > 1 ? item / block : 1;
 }
 
 /* What is kept of a rotation: cos and sin as double-doubles for float64, as doubles otherwise. */
@@ -108,9 +168,10 @@ extern const posenc_kernel *const posenc_kernels[];
 extern const int posenc_kernel_count;
 int posenc_kernel_runs(int i);
 
-/* kernel->fill and kernel->rotations under the default floating-point environment (round to nearest, subnormals kept),
+/* The functions of a kernel under the default floating-point environment (round to nearest, subnormals kept),
  * whatever the caller's; that is restored, flags and all. */
 int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
+int posenc_add(const posenc_kernel *kernel, const posenc_job *job, const posenc_sum *sum, ptrdiff_t item);
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations);
 
 /* first * ratio^k for k < n, each as three doubles (series[k], series[n + k], series[2 n + k]) that hold the leading 159

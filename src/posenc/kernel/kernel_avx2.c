@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "add.h"
 
 extern const posenc_kernel posenc_kernel_avx2;
-const posenc_kernel posenc_kernel_avx2 = {"avx2", build_rotations, fill};
+const posenc_kernel posenc_kernel_avx2 = {"avx2", build_rotations, fill, add};

@@ -238,7 +238,7 @@ static void finish(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, void
     if (doubt)
         accurate(t, s, row, made);
     if (t->job->stream)
-        stream_copy(place_of(t, s, row), made, (size_t)(s->width * item_size(t->job)));
+        stream_copy(place_of(t, s, row), made, (size_t)(s->width * posenc_size(t->job->dtype)));
 }
 
 /* The columns at .. at + width - 1 of the rows up and down by rotation r. */
@@ -262,7 +262,7 @@ static void make_pair(const tile *t, const double *r, ptrdiff_t at, ptrdiff_t wi
 static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const ptrdiff_t half = (end - row + 1) / 2, stride = rotation_stride(t->m, job->interleaved), size = item_size(job);
+    const ptrdiff_t half = (end - row + 1) / 2, stride = rotation_stride(t->m, job->interleaved), size = posenc_size(job->dtype);
     for (ptrdiff_t j = 0; j < half; j++) {
         const ptrdiff_t up_row = row + half + j, down_row = row + half - 1 - j;
         for (int i = 0; i < t->segment_count; i++) {
@@ -375,7 +375,7 @@ static void start_tile(tile *t, const posenc_job *job, ptrdiff_t item, char *out
     t->job = job;
     t->k = k;
     t->m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
-    t->shift = posenc_shift(out, item_size(job));
+    t->shift = posenc_shift(out, posenc_size(job->dtype));
     t->smallest = smallest_slope(t);
     t->rotations = NULL;
     t->out = out;
@@ -424,7 +424,7 @@ static void *allocate_tile(tile **t, size_t size, void **behind)
 
 static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t end)
 {
-    const size_t size = (size_t)item_size(job);
+    const size_t size = (size_t)posenc_size(job->dtype);
     for (; row < end; row++)
         memset(job->out + row * job->row_stride + job->columns * (ptrdiff_t)size, 0, size);
 }

@@ -33,15 +33,10 @@ typedef struct {
     double buffers[2][COLUMNS + SPARE]; /* rows that are not made in place, in the output's dtype */
 } tile;
 
-static ptrdiff_t item_size(const posenc_job *job)
-{
-    return job->dtype == POSENC_FLOAT64 ? 8 : job->dtype == POSENC_FLOAT32 ? 4 : 2;
-}
-
 /* Where segment s of a row is made. */
 static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
 {
-    return t->out + (row - t->out_row) * t->row_stride + s->made * item_size(t->job);
+    return t->out + (row - t->out_row) * t->row_stride + s->made * posenc_size(t->job->dtype);
 }
 
 static position position_at(const posenc_job *job, ptrdiff_t row)

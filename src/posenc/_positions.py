@@ -1,0 +1,112 @@
+"""Positions and ``where``: what may be given, as what the core takes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from posenc import _check
+
+_LARGEST_FLOAT = 2.0**53
+_KINDS = "int64, or float16, bfloat16, float32 or float64"
+
+Points = NDArray[np.int64] | NDArray[np.float64]
+
+
+def checked(positions: Any, shape: tuple[int, ...], where: NDArray[np.bool_] | None) -> Points:
+    """Positions that broadcast to ``shape``, contiguous: as int64 if all are integers, else as float64.
+
+    Those that ``where``, of that shape, uses nowhere are not inspected and become 0.
+    """
+    array = _as_array(positions)
+    kind = array.dtype.kind
+    if kind not in "iu" and array.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
+        raise TypeError(f"positions has dtype {array.dtype}; it must be {_KINDS}")
+    check_broadcast("positions", array.shape, shape)
+    if kind not in "iu":
+        array = array.astype(np.float64)
+    if where is not None:
+        array = np.where(_used(where, array.shape), array, array.dtype.type(0))
+    if kind == "u":
+        _check_all(array, array > np.uint64(_check.INT64_MAX), "an int64")
+    if kind not in "iu":
+        _check_all(array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
+        whole = array.astype(np.int64)
+        if (whole != array).any():
+            return np.asarray(array, order="C")
+        array = whole
+    return np.asarray(array, np.int64, order="C")
+
+
+def checked_where(where: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """``where`` as booleans of that shape."""
+    array = np.asarray(where)
+    if array.dtype != np.bool_ or isinstance(where, np.ma.MaskedArray):
+        raise TypeError(f"where must be booleans, not {type(where).__name__} of dtype {array.dtype}")
+    check_broadcast("where", array.shape, shape)
+    return np.broadcast_to(array, shape)
+
+
+def check_broadcast(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Raise unless an array of shape ``given`` can stand for one of ``shape``."""
+    tail = shape[len(shape) - len(given) :]
+    if len(given) > len(shape) or any(n not in (1, size) for n, size in zip(given, tail, strict=True)):
+        raise ValueError(f"{name} has shape {given}; it must broadcast to {shape}")
+
+
+def farthest(points: Points) -> float:
+    """The largest size of a position; 0 if there is none."""
+    low: float = points.min(initial=0).item()
+    high: float = points.max(initial=0).item()
+    return max(-low, high)
+
+
+def _as_array(positions: Any) -> NDArray[Any]:
+    if isinstance(positions, np.ma.MaskedArray):
+        raise TypeError("positions is a masked array; fill it and say where= instead")
+    if isinstance(positions, range):
+        return _of_range(positions)
+    try:
+        array = np.asarray(positions)
+    except ValueError:
+        raise ValueError(
+            f"positions is a {type(positions).__name__} that is no array; its rows must be of one length"
+        ) from None
+    if isinstance(positions, list | tuple | int) and array.dtype in (object, np.float64):
+        if array.dtype == object or (np.abs(array) >= _LARGEST_FLOAT).any():
+            _check_integers(positions, array)
+    return array
+
+
+def _check_integers(positions: Any, array: NDArray[Any]) -> None:
+    """Raise if NumPy could not make the integers among numbers int64, and took floats or nothing for them."""
+    large = [p for p in np.asarray(positions, object).flat if type(p) is int and abs(p) > _LARGEST_FLOAT]
+    if large and array.dtype != object:
+        _check.integer("positions", large[0])
+        raise ValueError(f"positions is {large[0]} among floats; it must be at most 2**53 in size there")
+    for p in large:
+        _check.integer("positions", p)
+
+
+def _of_range(positions: range) -> NDArray[np.int64]:
+    for end in positions[:1], positions[-1:]:
+        for p in end:
+            _check.integer("positions", p)
+    if abs(positions.step) > _check.INT64_MAX:
+        return np.array(list(positions), np.int64)
+    return np.arange(len(positions), dtype=np.int64) * positions.step + (positions[0] if positions else 0)
+
+
+def _used(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Whether a position is used, for positions of a shape that broadcasts to that of ``where``."""
+    padded = (1,) * (where.ndim - len(shape)) + shape
+    shared = tuple(axis for axis, size in enumerate(padded) if size == 1)
+    used: NDArray[np.bool_] = np.any(where, axis=shared, keepdims=True).reshape(shape)
+    return used
+
+
+def _check_all(array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        name = f"positions[{', '.join(map(str, index))}]" if index else "positions"
+        raise ValueError(f"{name} is {array[index]}; it must be {right}")

@@ -1,0 +1,229 @@
+/* out = scale * x + rows, fused: a block of rows is made in the cache and applied to all that shares its positions. */
+#ifndef POSENC_ADD_H
+#define POSENC_ADD_H
+
+#include "rows.h"
+
+enum { WIDEST = COLUMNS + 1 }; /* columns of a tile's part of a row: with the zero column */
+
+/* An element of a sum's axes, as bytes from their beginnings. */
+typedef struct {
+    ptrdiff_t x, out, where;
+} offset;
+
+/* One work item of a sum, and its buffers: a row of x and what becomes of it. */
+typedef struct {
+    const posenc_sum *sum;
+    int part_count;
+    segment parts[2]; /* those of the tile, with the zero column */
+    const char *rows, *nothing; /* the block's rows; one that leaves what it is added to as it is: -0.0 */
+    ptrdiff_t row_stride;
+    ALIGNED char gathered[WIDEST * sizeof(double)], result[WIDEST * sizeof(double)];
+    ALIGNED float wide[WIDEST], total[WIDEST];
+} addition;
+
+/* ---- elements ------------------------------------------------------------------------------------------------------- */
+
+static void sum_float32(ptrdiff_t n, float scale, const float *restrict x, const float *restrict row, float *restrict to)
+{
+    for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
+        to[i] = scale * x[i] + row[i];
+}
+
+static void sum_float64(ptrdiff_t n, double scale, const double *restrict x, const double *restrict row, double *restrict to)
+{
+    for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
+        to[i] = scale * x[i] + row[i];
+}
+
+/* Elements `step` bytes apart, into a row or out of it. */
+static void gather(ptrdiff_t n, size_t size, const char *from, ptrdiff_t step, char *restrict to)
+{
+    if (size == 8)
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + 8 * i, from + step * i, 8);
+    else if (size == 4)
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + 4 * i, from + step * i, 4);
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + 2 * i, from + step * i, 2);
+}
+
+static void scatter(ptrdiff_t n, size_t size, const char *restrict from, char *to, ptrdiff_t step)
+{
+    if (size == 8)
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + step * i, from + 8 * i, 8);
+    else if (size == 4)
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + step * i, from + 4 * i, 4);
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            memcpy(to + step * i, from + 2 * i, 2);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+
+/* The sum of a part of a row, in the dtype of x. */
+static void sum_part(addition *a, ptrdiff_t width, const char *x, const char *row)
+{
+    const void *from = x;
+    const float scale = (float)a->sum->scale;
+    switch (a->sum->dtype) {
+    case POSENC_FLOAT32:
+        sum_float32(width, scale, from, (const void *)row, (void *)a->result);
+        break;
+    case POSENC_FLOAT64:
+        sum_float64(width, a->sum->scale, from, (const void *)row, (void *)a->result);
+        break;
+    case POSENC_FLOAT16:
+        widen_float16(width, from, a->wide);
+        sum_float32(width, scale, a->wide, (const void *)row, a->total);
+        nearest_float16(width, a->total, (void *)a->result);
+        break;
+    case POSENC_BFLOAT16:
+        widen_bfloat16(width, from, a->wide);
+        sum_float32(width, scale, a->wide, (const void *)row, a->total);
+        nearest_bfloat16(width, a->total, (void *)a->result);
+        break;
+    }
+}
+
+static void add_row(addition *a, const posenc_job *job, const char *x, const char *row, char *out)
+{
+    const posenc_sum *sum = a->sum;
+    const ptrdiff_t size = posenc_size(sum->dtype);
+    for (int i = 0; i < a->part_count; i++) {
+        const segment *s = &a->parts[i];
+        const char *from = x + s->column * sum->x_step;
+        char *to = out + s->column * sum->out_step;
+        if (sum->x_step != size) {
+            gather(s->width, (size_t)size, from, sum->x_step, a->gathered);
+            from = a->gathered;
+        }
+        sum_part(a, s->width, from, row + s->made * posenc_size(job->dtype));
+        if (sum->out_step != size)
+            scatter(s->width, (size_t)size, a->result, to, sum->out_step);
+        else if (sum->stream)
+            stream_copy(to, a->result, (size_t)(s->width * size));
+        else
+            memcpy(to, a->result, (size_t)(s->width * size));
+    }
+}
+
+static offset offset_at(const posenc_axes *axes, ptrdiff_t index)
+{
+    offset at = {0, 0, 0};
+    for (int i = axes->count - 1; i >= 0; i--) {
+        const ptrdiff_t digit = index % axes->size[i];
+        index /= axes->size[i];
+        at.x += digit * axes->x[i];
+        at.out += digit * axes->out[i];
+        at.where += digit * axes->where[i];
+    }
+    return at;
+}
+
+/* The distance in memory of neighbours along axes. */
+static ptrdiff_t innermost_step(const posenc_axes *axes)
+{
+    const ptrdiff_t step = axes->count > 0 ? axes->out[axes->count - 1] : PTRDIFF_MAX;
+    return step < 0 ? -step : step;
+}
+
+/* Applies the block's rows row .. end - 1 to the elements first .. last - 1 of the batch, both in the order of memory. */
+static void add_block(addition *a, const posenc_job *job, ptrdiff_t row, ptrdiff_t end, ptrdiff_t first, ptrdiff_t last)
+{
+    const posenc_sum *sum = a->sum;
+    const int rows_inside = innermost_step(&sum->rows) <= innermost_step(&sum->batch);
+    offset rows[POSENC_BLOCK], batch[POSENC_BLOCK];
+    const ptrdiff_t row_count = end - row;
+    for (ptrdiff_t i = 0; i < row_count; i++)
+        rows[i] = offset_at(&sum->rows, row + i);
+    for (ptrdiff_t begin = first, count; begin < last; begin += count) {
+        count = last - begin < POSENC_BLOCK ? last - begin : POSENC_BLOCK;
+        for (ptrdiff_t i = 0; i < count; i++)
+            batch[i] = offset_at(&sum->batch, begin + i);
+        for (ptrdiff_t i = 0; i < row_count * count; i++) {
+            const ptrdiff_t r = rows_inside ? i % row_count : i / count, b = rows_inside ? i / row_count : i % count;
+            const int here = sum->where == NULL || sum->where[rows[r].where + batch[b].where];
+            add_row(a, job, sum->x + rows[r].x + batch[b].x, here ? a->rows + r * a->row_stride : a->nothing,
+                    sum->out + rows[r].out + batch[b].out);
+        }
+    }
+}
+
+/* The tile's rows are made side by side, its segments one after the other, and the zero column behind them. */
+static void find_parts(addition *a, tile *t)
+{
+    const posenc_job *job = t->job;
+    ptrdiff_t made = 0;
+    a->part_count = t->segment_count;
+    for (int i = 0; i < t->segment_count; i++) {
+        t->segments[i].made = made;
+        made += t->segments[i].width;
+        a->parts[i] = t->segments[i];
+    }
+    if (job->columns < job->dim && t->k + t->m == job->waves.n)
+        a->parts[a->part_count - 1].width++;
+}
+
+/* Makes every element of `count` rows the value's: +0.0, for the zero column, or -0.0. */
+static void set_zeros(char *rows, ptrdiff_t count, enum posenc_dtype dtype, int negative)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        if (dtype == POSENC_FLOAT64)
+            ((double *)(void *)rows)[i] = negative ? -0.0 : 0.0;
+        else
+            ((float *)(void *)rows)[i] = negative ? -0.0f : 0.0f;
+    }
+}
+
+static int add(const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
+{
+    const ptrdiff_t size = posenc_size(job->dtype), tiles = posenc_tiles(job->waves.n);
+    const ptrdiff_t chunks = posenc_pieces(job->length, sum->rows_per_item), chunk = item / tiles % chunks;
+    const ptrdiff_t first = item / tiles / chunks * sum->batch_per_item, begin = chunk * sum->rows_per_item;
+    const ptrdiff_t last = posenc_least(first + sum->batch_per_item, sum->batch_size);
+    const ptrdiff_t end = posenc_least(begin + sum->rows_per_item, job->length);
+    const ptrdiff_t row_stride = posenc_pieces(WIDEST * size, POSENC_LINE) * POSENC_LINE;
+    const ptrdiff_t block = posenc_least(end - begin, POSENC_BLOCK);
+    const size_t own = own_rotations_size(job, end - begin);
+    tile *t;
+    void *behind;
+    void *memory = allocate_tile(&t, own + sizeof(addition) + POSENC_LINE + (size_t)((block + 1) * row_stride), &behind);
+    if (memory == NULL)
+        return POSENC_NO_MEMORY;
+    addition *a = behind;
+    char *rows = (char *)behind + posenc_pieces(sizeof(addition), POSENC_LINE) * POSENC_LINE;
+    start_tile(t, job, item, rows, begin, row_stride);
+    find_rotations(t, own > 0 ? (double *)(void *)(rows + (block + 1) * row_stride) : NULL);
+    a->sum = sum;
+    a->rows = rows;
+    a->nothing = rows + block * row_stride;
+    a->row_stride = row_stride;
+    find_parts(a, t);
+    set_zeros(rows, block * row_stride / size, job->dtype, 0);
+    set_zeros(rows + block * row_stride, row_stride / size, job->dtype, 1);
+    ptrdiff_t row = begin; /* the rows t->out_row .. row - 1 are made, and not applied yet */
+    while (t->out_row < end && !t->unsettled) {
+        const ptrdiff_t more = row < end ? block_at(t, row, end) : 0;
+        if (row < end && row + more - t->out_row <= block) {
+            make(t, row, row + more);
+            row += more;
+        } else {
+            add_block(a, job, t->out_row, row, first, last);
+            t->out_row = row;
+        }
+    }
+#if POSENC_STREAMS
+    if (sum->stream)
+        _mm_sfence();
+#endif
+    const int unsettled = t->unsettled;
+    free(memory);
+    return unsettled ? POSENC_UNSETTLED : POSENC_DONE;
+}
+
+#endif
