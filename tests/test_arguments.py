@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import posenc
 from posenc import Encoding, frequencies
+from posenc._encoding import farthest
 
 Call = Callable[[Any], Any]
 
@@ -603,9 +604,9 @@ def test_largest_angle(sign: int) -> None:
     for start, length in ((sign * 2**54, 1), (2**54 - 9, 10), (-(2**54), 10)):
         assert encoding.table(length, start=start).shape == (length, 4)
     for start, length in ((sign * 2**55, 1), (2**55 - 9, 10), (-(2**55), 2**40), (-5, 2**56), (-(2**63), 1)):
-        refused(ValueError, partial(encoding.table, length, start=start), f"start is {start}", f"length {length}", "2**64")
-    refused(ValueError, lambda: encoding.replace(first=2**55).table(1), f"start is {2**55}", "2**64")
-    refused(ValueError, lambda: posenc.table(2, 1000, base=1e-300), "start is 0 and length 2", "2**64")
+        refused(ValueError, partial(encoding.table, length, start=start), f"position is {farthest(start, length)} ", "2**64")
+    refused(ValueError, lambda: encoding.replace(first=2**55).table(1), f"position is {2**55} ", "2**64")
+    refused(ValueError, lambda: posenc.table(2, 1000, base=1e-300), "the farthest position is 1 ", "2**64")
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

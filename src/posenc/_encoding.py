@@ -425,7 +425,7 @@ class Encoding:
             x, out = x.view(np.uint16), out.view(np.uint16)
         work = core.Sum(
             *(x, out, where, points, rows, batch, x_form.code, scale, form.code, waves),
-            self._rotations(waves, form, 0) if by_rotation else None,
+            self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
             self._layout,
             out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
             partial(self._entry, form, points.__add__ if isinstance(points, int) else points.item),

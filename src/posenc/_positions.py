@@ -72,10 +72,13 @@ def _as_array(positions: Any) -> NDArray[Any]:
         raise ValueError(
             f"positions is a {type(positions).__name__} that is no array; its rows must be of one length"
         ) from None
-    if isinstance(positions, list | tuple | int) and array.dtype in (object, np.float64):
-        if array.dtype == object or (np.abs(array) >= _LARGEST_FLOAT).any():
-            _check_integers(positions, array)
+    if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
+        _check_integers(positions, array)
     return array
+
+
+def _has_large_floats(array: NDArray[Any]) -> bool:
+    return array.dtype == np.float64 and bool((np.abs(array) >= _LARGEST_FLOAT).any())
 
 
 def _check_integers(positions: Any, array: NDArray[Any]) -> None:

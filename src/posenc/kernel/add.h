@@ -19,21 +19,39 @@ typedef struct {
     const char *rows, *nothing; /* the block's rows; one that leaves what it is added to as it is: -0.0 */
     ptrdiff_t row_stride;
     ALIGNED char gathered[WIDEST * sizeof(double)], result[WIDEST * sizeof(double)];
-    ALIGNED float wide[WIDEST], total[WIDEST];
+    ALIGNED float wide[WIDEST];
 } addition;
 
 /* ---- elements ------------------------------------------------------------------------------------------------------- */
 
-static void sum_float32(ptrdiff_t n, float scale, const float *restrict x, const float *restrict row, float *restrict to)
+static inline void sum_float32(ptrdiff_t n, float scale, const float *x, const float *restrict row, float *to)
 {
     for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
         to[i] = scale * x[i] + row[i];
 }
 
-static void sum_float64(ptrdiff_t n, double scale, const double *restrict x, const double *restrict row, double *restrict to)
+static inline void sum_float64(ptrdiff_t n, double scale, const double *x, const double *restrict row, double *to)
 {
     for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
         to[i] = scale * x[i] + row[i];
+}
+
+/* x and the result are the same or apart, which are two loops to a compiler. */
+static void sum_wide(ptrdiff_t n, enum posenc_dtype dtype, double scale, const void *x, const void *row, void *to)
+{
+    if (dtype == POSENC_FLOAT32) {
+        float *restrict apart = to;
+        if (x == to)
+            sum_float32(n, (float)scale, to, row, to);
+        else
+            sum_float32(n, (float)scale, x, row, apart);
+    } else {
+        double *restrict apart = to;
+        if (x == to)
+            sum_float64(n, scale, to, row, to);
+        else
+            sum_float64(n, scale, x, row, apart);
+    }
 }
 
 /* Elements `step` bytes apart, into a row or out of it. */
@@ -66,28 +84,27 @@ static void scatter(ptrdiff_t n, size_t size, const char *restrict from, char *t
 /* ---- rows ----------------------------------------------------------------------------------------------------------- */
 
 /* The sum of a part of a row, in the dtype of x. */
-static void sum_part(addition *a, ptrdiff_t width, const char *x, const char *row)
+static void sum_part(addition *a, ptrdiff_t width, const void *x, const char *row, void *to)
 {
-    const void *from = x;
-    const float scale = (float)a->sum->scale;
-    switch (a->sum->dtype) {
-    case POSENC_FLOAT32:
-        sum_float32(width, scale, from, (const void *)row, (void *)a->result);
-        break;
-    case POSENC_FLOAT64:
-        sum_float64(width, a->sum->scale, from, (const void *)row, (void *)a->result);
-        break;
-    case POSENC_FLOAT16:
-        widen_float16(width, from, a->wide);
-        sum_float32(width, scale, a->wide, (const void *)row, a->total);
-        nearest_float16(width, a->total, (void *)a->result);
-        break;
-    case POSENC_BFLOAT16:
-        widen_bfloat16(width, from, a->wide);
-        sum_float32(width, scale, a->wide, (const void *)row, a->total);
-        nearest_bfloat16(width, a->total, (void *)a->result);
-        break;
+    const enum posenc_dtype dtype = a->sum->dtype;
+    const double scale = a->sum->scale;
+    const ptrdiff_t size = posenc_size(dtype);
+    if (size > 2) {
+        const ptrdiff_t head = posenc_least(posenc_line_begins(to, size), width);
+        if (head > 0)
+            sum_wide(head, dtype, scale, x, row, to);
+        sum_wide(width - head, dtype, scale, (const char *)x + head * size, row + head * size, (char *)to + head * size);
+        return;
     }
+    if (dtype == POSENC_FLOAT16)
+        widen_float16(width, x, a->wide);
+    else
+        widen_bfloat16(width, x, a->wide);
+    sum_wide(width, POSENC_FLOAT32, scale, a->wide, row, a->wide);
+    if (dtype == POSENC_FLOAT16)
+        nearest_float16(width, a->wide, to);
+    else
+        nearest_bfloat16(width, a->wide, to);
 }
 
 static void add_row(addition *a, const posenc_job *job, const char *x, const char *row, char *out)
@@ -102,13 +119,12 @@ static void add_row(addition *a, const posenc_job *job, const char *x, const cha
             gather(s->width, (size_t)size, from, sum->x_step, a->gathered);
             from = a->gathered;
         }
-        sum_part(a, s->width, from, row + s->made * posenc_size(job->dtype));
+        const int direct = sum->out_step == size && !sum->stream;
+        sum_part(a, s->width, from, row + s->made * posenc_size(job->dtype), direct ? to : a->result);
         if (sum->out_step != size)
             scatter(s->width, (size_t)size, a->result, to, sum->out_step);
-        else if (sum->stream)
+        else if (!direct)
             stream_copy(to, a->result, (size_t)(s->width * size));
-        else
-            memcpy(to, a->result, (size_t)(s->width * size));
     }
 }
 
@@ -187,7 +203,7 @@ static int add(const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
     const ptrdiff_t first = item / tiles / chunks * sum->batch_per_item, begin = chunk * sum->rows_per_item;
     const ptrdiff_t last = posenc_least(first + sum->batch_per_item, sum->batch_size);
     const ptrdiff_t end = posenc_least(begin + sum->rows_per_item, job->length);
-    const ptrdiff_t row_stride = posenc_pieces(WIDEST * size, POSENC_LINE) * POSENC_LINE;
+    const ptrdiff_t row_stride = (posenc_pieces(WIDEST * size, POSENC_LINE) + 1) * POSENC_LINE;
     const ptrdiff_t block = posenc_least(end - begin, POSENC_BLOCK);
     const size_t own = own_rotations_size(job, end - begin);
     tile *t;
@@ -197,10 +213,11 @@ static int add(const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
         return POSENC_NO_MEMORY;
     addition *a = behind;
     char *rows = (char *)behind + posenc_pieces(sizeof(addition), POSENC_LINE) * POSENC_LINE;
-    start_tile(t, job, item, rows, begin, row_stride);
+    const ptrdiff_t into_line = sum->dtype == job->dtype ? (ptrdiff_t)((uintptr_t)sum->out % POSENC_LINE) : 0;
+    start_tile(t, job, item, rows + into_line, begin, row_stride);
     find_rotations(t, own > 0 ? (double *)(void *)(rows + (block + 1) * row_stride) : NULL);
     a->sum = sum;
-    a->rows = rows;
+    a->rows = t->out;
     a->nothing = rows + block * row_stride;
     a->row_stride = row_stride;
     find_parts(a, t);
