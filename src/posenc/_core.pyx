@@ -100,6 +100,7 @@ cdef extern from "kernel.h" nogil:
                           double *rotations)
     void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
                           Py_ssize_t n, double *series)
+    int posenc_threads_possible(int wanted)
     void posenc_watch_forks()
     int posenc_is_forked()
 
@@ -243,10 +244,6 @@ cdef double _settle(void *context, Py_ssize_t row, Py_ssize_t column) noexcept w
         return NAN
 
 
-# A team larger than this gains nothing, and a runtime that cannot make its threads ends the process.
-cdef int MOST_THREADS = 256
-
-
 cdef void _describe(posenc_job *job, int dtype, Waves waves, Rotations rotations, Layout layout, double fast_bound,
                     double accurate_bound):
     job.waves = waves.waves
@@ -279,7 +276,6 @@ def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout
     cdef Py_ssize_t items, i
     cdef int end, worst = 0
     cdef const posenc_kernel *chosen = _kernel
-    threads = min(threads, MOST_THREADS)
     _describe(&job, dtype, waves, rotations, layout, fast_bound, accurate_bound)
     job.start = start
     job.integers = NULL
@@ -293,8 +289,9 @@ def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout
         job.dim = view.shape[1]
         job.out = <char *>view.buf
         job.row_stride = view.strides[0]
+        items = posenc_items(&job)
+        threads = posenc_threads_possible(min(threads, items))
         with nogil:
-            items = posenc_items(&job)
             if threads > 1:
                 for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
                     end = posenc_fill(chosen, &job, i)
@@ -382,7 +379,7 @@ cdef class Sum:
         """Compute the work items begin .. end - 1."""
         cdef Py_ssize_t i
         cdef int how, worst = 0
-        threads = min(threads, MOST_THREADS)
+        threads = posenc_threads_possible(min(threads, end - begin))
         with nogil:
             if threads > 1:
                 for i in prange(begin, end, num_threads=threads, schedule="dynamic", chunksize=1):

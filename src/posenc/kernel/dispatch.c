@@ -155,6 +155,43 @@ void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, in
     leave(callers);
 }
 
+/* ---- threads -------------------------------------------------------------------------------------------------------- */
+
+#ifdef _WIN32
+int posenc_threads_possible(int wanted)
+{
+    return wanted;
+}
+#else
+static void *wait_at(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+int posenc_threads_possible(int wanted)
+{
+    enum { MOST = 256 };
+    static _Thread_local int found = 1;
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t others[MOST];
+    int count = 0;
+    wanted = wanted < MOST ? wanted : MOST;
+    if (wanted <= found)
+        return wanted;
+    pthread_mutex_lock(&gate);
+    while (count < wanted - 1 && pthread_create(&others[count], NULL, wait_at, &gate) == 0)
+        count++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < count; i++)
+        pthread_join(others[i], NULL);
+    if (count == wanted - 1)
+        found = wanted;
+    return count + 1;
+}
+#endif
+
 /* ---- fork ----------------------------------------------------------------------------------------------------------- */
 
 static volatile int forked = 0;

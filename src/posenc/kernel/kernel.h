@@ -180,6 +180,10 @@ void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, in
 void posenc_geometric(const uint32_t first[8], int first_exponent, const uint32_t ratio[8], int ratio_exponent, ptrdiff_t n,
                       double *series);
 
+/* How many threads, this one and up to wanted - 1 others, can be there at once, as far as this thread has found out: a limit on
+ * memory or processes may forbid them, and an OpenMP runtime that cannot make its threads ends the process. */
+int posenc_threads_possible(int wanted);
+
 /* Whether this process is a forked child. OpenMP's threads do not survive a fork. */
 void posenc_watch_forks(void);
 int posenc_is_forked(void);
