@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,20 @@ def torch_float32(length: int, dim: int) -> object:
     pe[:, 0::2] = torch.sin(angles)
     pe[:, 1::2] = torch.cos(angles)
     return pe
+
+
+def torch_module(x: NDArray[Any], table: NDArray[Any]) -> Callable[[], object]:
+    """The tutorial's module, ``x + pe[:, :n]``, in inference, with a table for longer sequences."""
+    torch: Any = importlib.import_module("torch")
+    embeddings = torch.from_numpy(x)
+    pe = torch.cat([torch.from_numpy(table)] * 2)[None]
+    n = x.shape[1]
+
+    def forward() -> object:
+        with torch.no_grad():
+            return embeddings + pe[:, :n]
+
+    return forward
 
 
 def filled(length: int, dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:

@@ -159,6 +159,22 @@ def long_and_short(shape: Shape) -> Pair:
     return partial(posenc.table, *shape, out=out), partial(posenc.table, *short.shape, out=short)
 
 
+def sum_and(recipe: str, shape: tuple[int, int, int]) -> Pair:
+    """Encodings added to embeddings, and a recipe's sum with a table that is there already: both in place, or both new."""
+    import numpy as np
+
+    import posenc
+
+    x, table = np.zeros(shape, np.float32), posenc.table(*shape[1:])
+    if recipe == "torch":
+        from bench import recipes
+
+        if not recipes.has_torch():
+            raise Skipped("torch is not installed")
+        return partial(posenc.add, x), recipes.torch_module(x, table)
+    return partial(posenc.add, x, out=x), partial(np.add, x, table, out=x)
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SMALL, MIDDLE, LARGE, HUGE = (512, 512), (2048, 512), (8192, 1024), (65536, 1024)
@@ -189,6 +205,23 @@ ROWS = (
     Row("table bfloat16 8192x1024, warm", "float32", (1.0, 1.0), "warm", RATIO, partial(two_dtypes, LARGE, "bfloat16")),
     Row("table float16 65536x1024, warm", "float32", (0.75, 0.9), "warm", RATIO, partial(two_dtypes, HUGE, "float16")),
     Row("table bfloat16 65536x1024, warm", "float32", (0.75, 0.9), "warm", RATIO, partial(two_dtypes, HUGE, "bfloat16")),
+    *(
+        Row(
+            f"add float32 {n}x512x512, in place",
+            "np.add, ready",
+            goals,
+            "warm",
+            RATIO,
+            partial(sum_and, "numpy", (n, 512, 512)),
+        )
+        for n, goals in ((1, None), (8, None), (32, (1.05, 1.05)), (256, None))
+    ),
+    Row(
+        "add float32 1x65536x1024, in place", "np.add, ready", (0.8, 0.9), "warm", RATIO, partial(sum_and, "numpy", (1, *HUGE))
+    ),
+    Row(
+        "add float32 32x512x512, a new array", "torch module", None, "warm", SPEEDUP, partial(sum_and, "torch", (32, 512, 512))
+    ),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
     Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),

@@ -8,7 +8,7 @@ import oracle
 import pytest
 
 import posenc
-from posenc import _arrays, _encoding, _threads
+from posenc import _arrays, _rows, _threads
 from posenc._load import core
 
 
@@ -134,6 +134,18 @@ def test_overlapping_x_and_out(step, dtype):
     same(out, want)
 
 
+def test_positions_and_where_in_the_memory_of_out():
+    memory = np.zeros(2000, np.float64)
+    out = memory[100:1100].reshape(50, 20)
+    x = numbers((50, 20), "float64")
+    points, where = memory.view(np.int64)[190:240], memory.view(np.bool_)[900:950]
+    points[:] = range(50)
+    where[:] = [True, False] * 25
+    want = expected(x, posenc.table(50, 20, dtype="float64"), 1.0, where.copy())
+    posenc.add(x, positions=points, where=where, out=out)
+    same(out, want)
+
+
 def test_reversed_overlap(dtype):
     x = numbers((30, 22), dtype)
     for view in (x[::-1], x[:, ::-1]):
@@ -179,7 +191,7 @@ LARGE = [(1, 1100, 96), (5, 300, 1030), (300, 3, 64), (4000, 1, 33), (2, 3000, 3
 def test_threads_and_slices(shape, threads, item, dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
     if item == "small slices":
-        monkeypatch.setattr(_encoding, "_SLICE_BYTES", 1)
+        monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
     x = numbers(shape, dtype)
     same(posenc.add(x, start=-7, threads=threads), expected(x, table(*shape[1:], dtype, start=-7)))
 
@@ -199,7 +211,7 @@ def test_streaming(stream, dtype, kernel):
     x = numbers((3, 50, 77), dtype)
     out = np.empty_like(x)
     form = _arrays.FORMATS[width_of(dtype)]
-    encoding._add(x, out, None, 9, [False, True], 2.0, form, 1, stream=stream)
+    encoding._rows.add(x, out, None, 9, [False, True], 2.0, form, 1, stream=stream)
     same(out, expected(x, table(50, 77, dtype, start=9, odd="zero"), 2.0))
 
 
@@ -344,20 +356,20 @@ def test_doubts_are_settled_before_x_is_touched(dtype, threads, kernel, monkeypa
     x = numbers((2, 70, 6), dtype)
     want = expected(x, encoding.table(70, start=-3, dtype=width_of(dtype)), 1.5)
     out = x.copy()
-    encoding._add(out, out, None, -3, [False, True], 1.5, form, threads, **bounds)
+    encoding._rows.add(out, out, None, -3, [False, True], 1.5, form, threads, **bounds)
     same(out, want)
     points = np.arange(70) / 3
     out = x.copy()
-    encoding._add(out, out, None, points, [False, True], 1.5, form, threads, **bounds)
+    encoding._rows.add(out, out, None, points, [False, True], 1.5, form, threads, **bounds)
     same(out, expected(x, rows_at(points, 6, dtype, amplitude=-0.7), 1.5))
 
     def failing(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(posenc.Encoding, "_entry", failing)
+    monkeypatch.setattr(_rows.Rows, "entry", failing)
     out = x.copy()
     with pytest.raises(KeyboardInterrupt):
-        encoding._add(out, out, None, 1, [False, True], 1.5, form, threads, **bounds)
+        encoding._rows.add(out, out, None, 1, [False, True], 1.5, form, threads, **bounds)
     same(out, x)
 
 

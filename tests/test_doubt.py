@@ -8,7 +8,7 @@ import pytest
 from conftest import DTYPES
 
 import posenc
-from posenc import _arrays
+from posenc import _arrays, _rows
 from posenc._load import core
 
 EVERYTHING = math.inf  # a fast bound that sends every row to the accurate path
@@ -21,7 +21,7 @@ def series(dim, base):
 
 def written(encoding, length, start, dtype, threads=1, **bounds):
     out = np.empty((length, encoding.dim), _arrays.checked_dtype(dtype, None))
-    encoding._write(out, start, threads, **bounds)
+    encoding._rows.write(out, start, threads, **bounds)
     return out
 
 
@@ -105,13 +105,13 @@ def test_exact_arithmetic_settles_what_the_accurate_path_cannot(dtype, layout, t
     encoding = posenc.Encoding(7, layout=layout, amplitude=-0.7, odd="zero")
     length = 2 * core.CHUNK if dtype == "float16" else 40  # more than one work item is enough to see in one dtype
     want = encoding.table(length, start=-3, dtype=dtype)
-    settled, exact = [], posenc.Encoding._entry
+    settled, exact = [], _rows.Rows.entry
 
     def counted(*arguments):
         settled.append(arguments)
         return exact(*arguments)
 
-    monkeypatch.setattr(posenc.Encoding, "_entry", counted)
+    monkeypatch.setattr(_rows.Rows, "entry", counted)
     some = {"float32": 2.0**-28, "float64": 2.0**-57, "float16": 2.0**-15, "bfloat16": 2.0**-12}[dtype]
     for accurate_bound in (0.5, some):
         settled.clear()
@@ -127,7 +127,7 @@ def test_an_error_while_settling_is_raised(error, threads, monkeypatch):
     def failing(*_):
         raise error
 
-    monkeypatch.setattr(posenc.Encoding, "_entry", failing)
+    monkeypatch.setattr(_rows.Rows, "entry", failing)
     with pytest.raises(error):
         written(posenc.Encoding(8), 2 * core.CHUNK, 5, "float32", threads, fast_bound=EVERYTHING, accurate_bound=0.5)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import _encoding, _threads
+from posenc import _rows, _threads
 from posenc._load import core
 
 HANGS_AFTER = 60  # seconds
@@ -89,7 +89,7 @@ def test_fork_while_others_add():
 
 def test_threads_while_the_cache_evicts(monkeypatch):
     """32 threads, each with encodings of its own, and a cache that holds about one of them at a time."""
-    monkeypatch.setattr(_encoding.CACHE, "limit", 30_000)
+    monkeypatch.setattr(_rows.CACHE, "limit", 30_000)
     posenc.clear_cache()
     cases = [
         {"base": 10.0 + i, "layout": ("interleaved", "concatenated")[i % 2], "dtype": ("float32", "float64")[i % 3 == 0]}
@@ -117,7 +117,7 @@ def test_threads_while_the_cache_evicts(monkeypatch):
     for worker in workers:
         worker.join()
     assert wrong == []
-    assert _encoding.CACHE.nbytes <= 30_000
+    assert _rows.CACHE.nbytes <= 30_000
     posenc.clear_cache()
 
 
@@ -214,7 +214,7 @@ print(True in ends)
 
 
 def test_interrupt_between_slices_of_a_sum(monkeypatch):
-    monkeypatch.setattr(_encoding, "_SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
     written = []
 
     class Interrupted(core.Sum):

@@ -24,6 +24,7 @@ LEVELS = [
     {"frequencies", "_threads"},
     {"_arrays", "_config", "_positions"},
     {"_sums"},
+    {"_rows"},
     {"_encoding"},
     {"_functions"},
     {"__init__"},

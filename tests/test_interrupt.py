@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import _encoding
+from posenc import _rows
 from posenc._load import core
 
 
 @pytest.fixture
 def small_slices(monkeypatch):
-    monkeypatch.setattr(_encoding, "_SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
 
 
 def test_slices_are_one_table(dtype, small_slices, monkeypatch):

@@ -57,7 +57,7 @@ def test_kernels_and_threads(case, dtype, threads, kernel, reference, always_par
 def test_streaming(case, dtype, stream, kernel, reference):
     length, dim, start, encoding = CASES[case]
     out = np.empty((length, dim), dtype)
-    posenc.Encoding(dim, **encoding)._write(out, start, 1, stream=stream)
+    posenc.Encoding(dim, **encoding)._rows.write(out, start, 1, stream=stream)
     assert out.tobytes() == reference[case, dtype].tobytes()
 
 
@@ -86,7 +86,7 @@ def test_every_alignment_length_and_width(dtype, kernel):
                 out = memory[begin : begin + nbytes].view(dtype).reshape(length, columns)
                 # the first columns of a wider row are those of an encoding with the frequencies of the wider one
                 encoding = posenc.Encoding(134, base=50.0) if columns == 134 else narrowed(columns)
-                encoding._write(out, -30, 1, stream=stream)
+                encoding._rows.write(out, -30, 1, stream=stream)
                 assert out.tobytes() == want[:length, :columns].tobytes()
                 assert (memory[:begin] == 0xA5).all()
                 assert (memory[begin + nbytes :] == 0xA5).all()
@@ -102,7 +102,7 @@ def narrowed(columns):
 def test_strided_out(dtype, stream, kernel):
     want = posenc.table(100, 30, dtype=dtype, start=5)
     wide = np.full((100, 37), 7.0, dtype)
-    posenc.Encoding(30)._write(wide[:, 4:34], 5, 1, stream=stream)
+    posenc.Encoding(30)._rows.write(wide[:, 4:34], 5, 1, stream=stream)
     assert wide[:, 4:34].tobytes() == want.tobytes()
     assert (wide[:, :4] == 7.0).all()
     assert (wide[:, 34:] == 7.0).all()
@@ -115,7 +115,7 @@ def test_without_stored_rotations(kernel, monkeypatch):
     """Widths too large for the cache build each tile's rotations as they go."""
     want = [posenc.table(700, 1300, dtype=dtype, start=9).tobytes() for dtype in DTYPES]
     posenc.clear_cache()
-    monkeypatch.setattr(posenc._encoding.CACHE, "limit", 1000)
+    monkeypatch.setattr(posenc._rows.CACHE, "limit", 1000)
     assert [posenc.table(700, 1300, dtype=dtype, start=9).tobytes() for dtype in DTYPES] == want
 
 
@@ -148,7 +148,7 @@ def test_exception_flags_are_not_raised(driver):
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("reads the exception flags of MXCSR, which only x86-64 has")
     out, encoding = np.empty((64, 8), np.float32), posenc.Encoding(8, base=1e60, amplitude=1e-30)
-    waves = encoding._frequencies.waves()
+    waves = encoding._rows.frequencies.waves()
     before = driver.control(0x1F80)
-    core.fill(out, 0, core.FLOAT32, waves, None, encoding._layout, 1, False, None)
+    core.fill(out, 0, core.FLOAT32, waves, None, encoding._rows._layout, 1, False, None)
     assert driver.control(before) == 0x1F80

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import Encoding, _encoding, _functions, _threads
+from posenc import Encoding, _functions, _rows, _threads
 from posenc._cache import Cache
 from posenc._load import core
 
@@ -405,7 +405,7 @@ def test_forked_child_is_serial() -> None:
 def test_fork_while_another_thread_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock of the cache is held by a thread that the child does not have."""
     posenc.clear_cache()
-    with _encoding.CACHE._lock:
+    with _rows.CACHE._lock:
         got = in_fork(lambda: posenc.table(100, 8).tobytes())
     assert got == posenc.table(100, 8).tobytes()
 
@@ -739,21 +739,21 @@ def test_cache_after_a_fork() -> None:
 
 def test_clear_cache() -> None:
     posenc.table(100, 64)
-    assert _encoding.CACHE.nbytes > 0
+    assert _rows.CACHE.nbytes > 0
     assert _functions._cached.cache_info().currsize > 0
     posenc.clear_cache()
-    assert (kept(_encoding.CACHE), _encoding.CACHE.nbytes) == ([], 0)
+    assert (kept(_rows.CACHE), _rows.CACHE.nbytes) == ([], 0)
     assert _functions._cached.cache_info().currsize == 0
 
 
 def test_cache_of_encodings_is_bounded() -> None:
-    limit = _encoding.CACHE.limit
+    limit = _rows.CACHE.limit
     assert limit <= 32 << 20
     posenc.clear_cache()
     assert Encoding(8).table(30).tobytes() == posenc.table(30, 8).tobytes()
-    small = _encoding.CACHE.nbytes
+    small = _rows.CACHE.nbytes
     for base in range(2, 60):
         posenc.table(24, 32768, base=base)
-        assert small < _encoding.CACHE.nbytes <= limit
+        assert small < _rows.CACHE.nbytes <= limit
     assert _functions._cached.cache_info().maxsize is not None
     posenc.clear_cache()

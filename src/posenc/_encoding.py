@@ -2,16 +2,13 @@
 
 import math
 import sys
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays, _check, _exact, _positions, _sums, _threads
-from posenc._cache import Cache
-from posenc._load import core
+from posenc import _arrays, _check, _positions, _sums, _threads
+from posenc._rows import Rows
 from posenc.frequencies import Frequencies, positive_base
 
 Layout = Literal["interleaved", "concatenated"]
@@ -20,12 +17,7 @@ Odd = Literal["truncate", "zero", "error"]
 _LAYOUTS = ("interleaved", "concatenated")
 _ODD = ("truncate", "zero", "error")
 
-CACHE = Cache(32 << 20)  # frequencies and rotations
-_ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
-_STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
-_EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
 _LOG2_LARGEST_ANGLE = 64
-_SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
 
 
 class Encoding:
@@ -73,27 +65,19 @@ class Encoding:
     """
 
     __slots__ = (
-        "_amplitude",
-        "_cos_first",
         "_dim",
         "_first",
-        "_frequencies",
-        "_interleaved",
         "_is_unusual",
-        "_layout",
         "_log2_largest",
         "_odd",
+        "_rows",
         "_rule",
     )
     _dim: int
     _rule: float | None
-    _frequencies: Frequencies
-    _interleaved: bool
-    _cos_first: bool
     _odd: Odd
-    _amplitude: float
     _first: int
-    _layout: core.Layout
+    _rows: Rows
     _log2_largest: float
     _is_unusual: bool  # frequencies or amplitude leave a table's domain to be checked
 
@@ -124,13 +108,9 @@ class Encoding:
         fields: dict[str, Any] = {
             "_dim": dim,
             "_rule": rule,
-            "_frequencies": frequencies,
-            "_interleaved": interleaved,
-            "_cos_first": cos_first,
             "_odd": odd_name,
-            "_amplitude": amplitude,
             "_first": _check.integer("first", first),
-            "_layout": core.Layout(interleaved, cos_first, columns, *_scaled(amplitude)),
+            "_rows": Rows(frequencies, dim, columns, interleaved=interleaved, cos_first=cos_first, amplitude=amplitude),
             "_log2_largest": frequencies.log2_largest,
             "_is_unusual": frequencies.log2_largest > 0.0 or abs(amplitude) > 1.0,
         }
@@ -148,11 +128,11 @@ class Encoding:
     def _parameters(self) -> dict[str, Any]:
         return {
             "dim": self._dim,
-            **({"frequencies": self._frequencies} if self._rule is None else {"base": self._rule}),
+            **({"frequencies": self._rows.frequencies} if self._rule is None else {"base": self._rule}),
             "layout": self.layout,
-            "cos_first": self._cos_first,
+            "cos_first": self._rows.cos_first,
             "odd": self._odd,
-            "amplitude": self._amplitude,
+            "amplitude": self._rows.amplitude,
             "first": self._first,
         }
 
@@ -206,12 +186,12 @@ class Encoding:
     @property
     def layout(self) -> Layout:
         """Either "interleaved" or "concatenated"."""
-        return "interleaved" if self._interleaved else "concatenated"
+        return "interleaved" if self._rows.interleaved else "concatenated"
 
     @property
     def cos_first(self) -> bool:
         """Whether cosines stand where sines would."""
-        return self._cos_first
+        return self._rows.cos_first
 
     @property
     def odd(self) -> Odd:
@@ -221,7 +201,7 @@ class Encoding:
     @property
     def amplitude(self) -> float:
         """What sines and cosines are multiplied by."""
-        return self._amplitude
+        return self._rows.amplitude
 
     @property
     def first(self) -> int:
@@ -231,12 +211,12 @@ class Encoding:
     @property
     def frequencies(self) -> NDArray[np.float64]:
         """Radians per position, float64, one for each pair, shape (pairs,): the doubles nearest to the exact ones."""
-        return self._frequencies.values
+        return self._rows.frequencies.values
 
     @property
     def wavelengths(self) -> NDArray[np.float64]:
         """Positions per turn, 2 pi / frequency, float64, shape (pairs,): the doubles nearest to the exact ones."""
-        return self._frequencies.wavelengths
+        return self._rows.frequencies.wavelengths
 
     # ---- tables ------------------------------------------------------------------------------------------------------
 
@@ -251,33 +231,16 @@ class Encoding:
     ) -> NDArray[Any]:
         """The encodings of ``length`` consecutive positions, each entry correctly rounded.
 
-        Parameters
-        ----------
-        length : int
-            Rows, at least 0.
-        start : int, optional
-            Position of the first row, by default `first`. The last one too must be an int64.
-        dtype : {"float32", "float64", "float16", "bfloat16"}, optional
-            By default that of ``out``, else float32.
-        out : ndarray, shape (length, dim), optional
-            Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
-        threads : int, optional
-            At most this many threads; small tables are written by one. By default see `posenc.set_threads`.
+        Parameters, result and errors are those of `posenc.table`, with this encoding in the place of ``dim`` and keywords.
 
         Returns
         -------
         ndarray, shape (length, dim)
             ``out``, or a new array.
 
-        Raises
-        ------
-        TypeError
-            If an argument is of the wrong type or ``out`` of another dtype.
-        ValueError
-            If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency
-            exceeds 2**64.
-        MemoryError
-            If the table does not fit in memory.
+        See Also
+        --------
+        posenc.table : the same, for an encoding by its keywords.
 
         Examples
         --------
@@ -306,7 +269,7 @@ class Encoding:
         else:
             out = _arrays.fresh(shape, kind)
         if length:
-            self._write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
+            self._rows.write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
         return out
 
     def add(
@@ -321,45 +284,18 @@ class Encoding:
         out: NDArray[Any] | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
-        """``scale * x + encodings``: each operation rounded, the encodings correctly. No table is made.
+        """``scale * x + encodings`` in one pass: no table is made.
 
-        Parameters
-        ----------
-        x : array_like, shape (..., dim)
-            Of float32, float64, float16 or bfloat16, with any strides.
-        positions : array_like, optional
-            Of each row of ``x``: integers or floats that broadcast to ``x.shape[:-1]``. In place of ``start`` and ``axis``.
-        start : int, optional
-            Position of the first element along ``axis``, by default `first`. The last one too must be an int64.
-        axis : int, default -2
-            Of ``x``, that of the sequence; not the last.
-        scale : float, default 1.0
-            What ``x`` is multiplied by; it is rounded to the dtype of the sum.
-        where : array_like of bool, optional
-            Broadcasts to ``x.shape[:-1]``. Where it is False, ``scale * x`` alone; the positions there are not inspected.
-        out : ndarray, the shape and dtype of ``x``, optional
-            Written and returned; may be ``x``. Writeable, aligned, no element twice.
-        threads : int, optional
-            At most this many threads; small arrays are written by one. By default see `posenc.set_threads`.
+        Parameters, result and errors are those of `posenc.add`, with this encoding in the place of the keywords.
 
         Returns
         -------
         ndarray, the shape and dtype of ``x``
             ``out``, or a new array.
 
-        Raises
-        ------
-        TypeError
-            If an argument is of the wrong type, or ``positions`` is given with ``start`` or ``axis``.
-        ValueError
-            If a value is not as above, or a position times a frequency exceeds 2**64.
-        MemoryError
-            If the sum does not fit in memory.
-
-        Notes
-        -----
-        fl(fl(fl(scale) * x) + encoding), where fl rounds to float64 for float64 and to float32 otherwise; a sum of 16 bits is
-        rounded once more. The encoding is the correctly rounded float64 or float32. NaN and infinities in ``x`` survive.
+        See Also
+        --------
+        posenc.add : the same, for an encoding by its keywords.
 
         Examples
         --------
@@ -396,44 +332,11 @@ class Encoding:
         else:
             _arrays.check_sum(out, x)
             x = _sums.apart(x, out)
+            mask = None if mask is None else _sums.apart(mask, out)
+            points = points if isinstance(points, int) else _sums.apart(points, out)
         if out.size:
-            self._add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], _threads.for_work(threads, out.nbytes))
+            self._rows.add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], _threads.for_work(threads, out.nbytes))
         return out
-
-    def _add(
-        self,
-        x: NDArray[Any],
-        out: NDArray[Any],
-        where: NDArray[np.bool_] | None,
-        points: int | _positions.Points,
-        varies: list[bool],
-        scale: float,
-        form: _arrays.Format,
-        threads: int,
-        stream: bool | None = None,
-        fast_bound: float = 0.0,
-        accurate_bound: float = 0.0,
-    ) -> None:
-        """Write the sum into ``out``. Everything is known to be right; the last three are for tests, as in `_write`."""
-        frequencies = self._frequencies
-        waves = CACHE.get(frequencies.key, frequencies.waves)
-        rows, batch = _sums.axes(varies, x, out, where)
-        length = math.prod(axis[0] for axis in rows)
-        by_rotation = length >= _ROTATIONS_FROM and (isinstance(points, int) or points.dtype == np.int64)
-        x_form = _arrays.FORMATS[x.dtype]
-        if x_form.code == core.BFLOAT16:
-            x, out = x.view(np.uint16), out.view(np.uint16)
-        work = core.Sum(
-            *(x, out, where, points, rows, batch, x_form.code, scale, form.code, waves),
-            self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
-            self._layout,
-            out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
-            partial(self._entry, form, points.__add__ if isinstance(points, int) else points.item),
-            *(fast_bound, accurate_bound),
-        )
-        step = max(1, work.items * _SLICE_BYTES // out.nbytes)
-        for begin in range(0, work.items, step):  # between two calls Python sees to signals
-            work.write(begin, min(begin + step, work.items), threads)
 
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
         """A table's length and first position."""
@@ -445,62 +348,13 @@ class Encoding:
         return length, start
 
     def _check_domain(self, kind: np.dtype[Any], farthest: float) -> None:
-        if abs(self._amplitude) >= _arrays.FORMATS[kind].overflow:
-            raise ValueError(f"amplitude is {self._amplitude!r}; it overflows {kind}")
+        if abs(self._rows.amplitude) >= _arrays.FORMATS[kind].overflow:
+            raise ValueError(f"amplitude is {self._rows.amplitude!r}; it overflows {kind}")
         if farthest and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
             raise ValueError(
                 f"the farthest position is {farthest} from 0, and the largest frequency 2**{self._log2_largest:.1f}; "
                 f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
             )
-
-    def _write(
-        self,
-        out: NDArray[Any],
-        start: int,
-        threads: int,
-        form: _arrays.Format | None = None,
-        stream: bool | None = None,
-        fast_bound: float = 0.0,
-        accurate_bound: float = 0.0,
-    ) -> None:
-        """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
-        form = form or _arrays.FORMATS[out.dtype]
-        frequencies, length, nbytes = self._frequencies, len(out), out.nbytes
-        waves = CACHE.get(frequencies.key, frequencies.waves)
-        buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
-        rotations = self._rotations(waves, form, core.shift_of(buffer)) if length >= _ROTATIONS_FROM else None
-        if stream is None:
-            stream = nbytes >= _STREAM_FROM
-        how = form.code, waves, rotations, self._layout, threads, stream
-        bounds = fast_bound, accurate_bound
-        if nbytes <= _SLICE_BYTES:
-            core.fill(buffer, start, *how, partial(self._entry, form, start.__add__), *bounds)
-            return
-        rows = max(1, _SLICE_BYTES // (self._dim * out.itemsize * core.CHUNK)) * core.CHUNK
-        for begin in range(0, length, rows):  # between two calls Python sees to signals
-            first = start + begin
-            core.fill(buffer[begin : begin + rows], first, *how, partial(self._entry, form, first.__add__), *bounds)
-
-    def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
-        """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
-        if core.rotations_nbytes(len(self._frequencies), self._interleaved, form.code) > CACHE.limit:
-            return None
-        kind = self._interleaved, form.code, shift
-        return CACHE.get((self._frequencies.key, kind), lambda: core.Rotations(waves, *kind))
-
-    def _entry(self, form: _arrays.Format, position_of: Callable[[int], float], row: int, column: int) -> float:
-        """An entry by exact arithmetic, for what the core cannot prove."""
-        k, is_cosine = self._at(column)
-        turns = partial(self._frequencies.turns, k)
-        return _exact.entry(turns, position_of(row), is_cosine, self._amplitude, form.precision, form.smallest)
-
-    def _at(self, column: int) -> tuple[int, bool]:
-        """The frequency that stands in a column, and whether as its cosine."""
-        if self._interleaved:
-            k, second = divmod(column, 2)
-        else:
-            second, k = divmod(column, len(self._frequencies))
-        return k, bool(second) != self._cos_first
 
 
 def farthest(start: int, length: int) -> int:
@@ -523,14 +377,6 @@ def _chosen_frequencies(
     if len(frequencies) != pairs:
         raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
     return None, frequencies
-
-
-def _scaled(amplitude: float) -> tuple[float, float]:
-    """The amplitude as a factor and a power of two that is 1 unless it is extreme."""
-    if 1.0 / _EXTREME <= abs(amplitude) <= _EXTREME:
-        return amplitude, 1.0
-    mantissa, exponent = math.frexp(amplitude)
-    return 2.0 * mantissa, math.ldexp(1.0, exponent - 1)
 
 
 def _rebuilt(parameters: dict[str, Any]) -> Encoding:

@@ -6,7 +6,8 @@ from typing import Any
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays
-from posenc._encoding import CACHE, Encoding
+from posenc._encoding import Encoding
+from posenc._rows import CACHE
 
 
 @lru_cache(maxsize=256, typed=True)

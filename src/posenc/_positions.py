@@ -41,6 +41,8 @@ def checked(positions: Any, shape: tuple[int, ...], where: NDArray[np.bool_] | N
 def checked_where(where: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """``where`` as booleans of that shape."""
     array = np.asarray(where)
+    if array.size == 0 and isinstance(where, list | tuple):
+        array = array.astype(np.bool_)
     if array.dtype != np.bool_ or isinstance(where, np.ma.MaskedArray):
         raise TypeError(f"where must be booleans, not {type(where).__name__} of dtype {array.dtype}")
     check_broadcast("where", array.shape, shape)

@@ -1,13 +1,14 @@
 """x and out of `add`: what may be given, and along which axes the core goes through them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posenc import _arrays, _check, _positions
 
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 Axes = list[tuple[int, int, int, int]]  # size; bytes from element to element in x, in out and in where
 
 
@@ -29,10 +30,10 @@ def checked_axis(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def apart(x: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
-    """``x`` or, if it shares memory with ``out`` and is not the same elements, a copy."""
-    same = x.strides == out.strides and x.ctypes.data == out.ctypes.data
-    return x if same or not np.may_share_memory(x, out) else x.copy()
+def apart(given: AnyArray, out: NDArray[Any]) -> AnyArray:
+    """``given`` or, if it shares memory with ``out`` and is not the same elements, a copy."""
+    same = given.dtype == out.dtype and given.strides == out.strides and given.ctypes.data == out.ctypes.data
+    return given if same or not np.may_share_memory(given, out) else given.copy()
 
 
 def varying(points: _positions.Points, lead: tuple[int, ...]) -> list[bool]:

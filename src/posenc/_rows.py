@@ -1,0 +1,128 @@
+"""`Rows`: the rows of an encoding, written by the core."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc import _arrays, _exact, _positions, _sums
+from posenc._cache import Cache
+from posenc._load import core
+from posenc.frequencies import Frequencies
+
+CACHE = Cache(32 << 20)  # frequencies and rotations
+_ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
+_STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
+_EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
+_SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
+
+
+class Rows:
+    """What stands in a row, ``dim`` wide: sines and cosines in the first ``columns``, zeros in the rest. Trusts its caller."""
+
+    __slots__ = ("_layout", "amplitude", "cos_first", "dim", "frequencies", "interleaved")
+
+    def __init__(
+        self, frequencies: Frequencies, dim: int, columns: int, *, interleaved: bool, cos_first: bool, amplitude: float
+    ) -> None:
+        self.frequencies = frequencies
+        self.dim = dim
+        self.interleaved = interleaved
+        self.cos_first = cos_first
+        self.amplitude = amplitude
+        self._layout = core.Layout(interleaved, cos_first, columns, *_scaled(amplitude))
+
+    def write(
+        self,
+        out: NDArray[Any],
+        start: int,
+        threads: int,
+        form: _arrays.Format | None = None,
+        stream: bool | None = None,
+        fast_bound: float = 0.0,
+        accurate_bound: float = 0.0,
+    ) -> None:
+        """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
+        form = form or _arrays.FORMATS[out.dtype]
+        frequencies, length, nbytes = self.frequencies, len(out), out.nbytes
+        waves = CACHE.get(frequencies.key, frequencies.waves)
+        buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
+        rotations = self._rotations(waves, form, core.shift_of(buffer)) if length >= _ROTATIONS_FROM else None
+        if stream is None:
+            stream = nbytes >= _STREAM_FROM
+        how = form.code, waves, rotations, self._layout, threads, stream
+        bounds = fast_bound, accurate_bound
+        if nbytes <= _SLICE_BYTES:
+            core.fill(buffer, start, *how, partial(self.entry, form, start.__add__), *bounds)
+            return
+        rows = max(1, _SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
+        for begin in range(0, length, rows):  # between two calls Python sees to signals
+            first = start + begin
+            core.fill(buffer[begin : begin + rows], first, *how, partial(self.entry, form, first.__add__), *bounds)
+
+    def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
+        """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
+        if core.rotations_nbytes(len(self.frequencies), self.interleaved, form.code) > CACHE.limit:
+            return None
+        kind = self.interleaved, form.code, shift
+        return CACHE.get((self.frequencies.key, kind), lambda: core.Rotations(waves, *kind))
+
+    def entry(self, form: _arrays.Format, position_of: Callable[[int], float], row: int, column: int) -> float:
+        """An entry by exact arithmetic, for what the core cannot prove."""
+        k, is_cosine = self._at(column)
+        turns = partial(self.frequencies.turns, k)
+        return _exact.entry(turns, position_of(row), is_cosine, self.amplitude, form.precision, form.smallest)
+
+    def _at(self, column: int) -> tuple[int, bool]:
+        """The frequency that stands in a column, and whether as its cosine."""
+        if self.interleaved:
+            k, second = divmod(column, 2)
+        else:
+            second, k = divmod(column, len(self.frequencies))
+        return k, bool(second) != self.cos_first
+
+    def add(
+        self,
+        x: NDArray[Any],
+        out: NDArray[Any],
+        where: NDArray[np.bool_] | None,
+        points: int | _positions.Points,
+        varies: list[bool],
+        scale: float,
+        form: _arrays.Format,
+        threads: int,
+        stream: bool | None = None,
+        fast_bound: float = 0.0,
+        accurate_bound: float = 0.0,
+    ) -> None:
+        """Write the sum into ``out``. Everything is known to be right; the last three are for tests, as in `write`."""
+        frequencies = self.frequencies
+        waves = CACHE.get(frequencies.key, frequencies.waves)
+        rows, batch = _sums.axes(varies, x, out, where)
+        length = math.prod(axis[0] for axis in rows)
+        by_rotation = length >= _ROTATIONS_FROM and (isinstance(points, int) or points.dtype == np.int64)
+        x_form = _arrays.FORMATS[x.dtype]
+        if x_form.code == core.BFLOAT16:
+            x, out = x.view(np.uint16), out.view(np.uint16)
+        work = core.Sum(
+            *(x, out, where, points, rows, batch, x_form.code, scale, form.code, waves),
+            self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
+            self._layout,
+            out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
+            partial(self.entry, form, points.__add__ if isinstance(points, int) else points.item),
+            *(fast_bound, accurate_bound),
+        )
+        step = max(1, work.items * _SLICE_BYTES // out.nbytes)
+        for begin in range(0, work.items, step):  # between two calls Python sees to signals
+            work.write(begin, min(begin + step, work.items), threads)
+
+
+def _scaled(amplitude: float) -> tuple[float, float]:
+    """The amplitude as a factor and a power of two that is 1 unless it is extreme."""
+    if 1.0 / _EXTREME <= abs(amplitude) <= _EXTREME:
+        return amplitude, 1.0
+    mantissa, exponent = math.frexp(amplitude)
+    return 2.0 * mantissa, math.ldexp(1.0, exponent - 1)
