@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from posenc import _check
 from posenc._load import core
 
 
@@ -67,7 +68,7 @@ def _bfloat16() -> Any:
 
 def checked_x(x: Any) -> NDArray[Any]:
     """An array of floats that sums are made of: in native byte order, aligned, of at least one axis."""
-    if isinstance(x, np.ma.MaskedArray):
+    if _check.is_masked(x):
         raise TypeError("x is a masked array; it must be an ndarray")
     array = np.asarray(x)
     kind = array.dtype.newbyteorder("=")
@@ -92,7 +93,7 @@ def check_sum(out: Any, x: NDArray[Any]) -> None:
 
 
 def _check_type(out: Any) -> None:
-    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+    if not isinstance(out, np.ndarray) or _check.is_masked(out):
         raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
 
 

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, SupportsFloat, SupportsIndex, cast
@@ -44,6 +45,12 @@ def real(name: str, value: Any) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{name} is {value!r}; it must be finite")
     return cast(float, value)
+
+
+def is_masked(array: Any) -> bool:
+    """Whether it is a masked array, without the import of numpy.ma, which takes milliseconds."""
+    ma = sys.modules.get("numpy.ma")
+    return isinstance(array, getattr(ma, "MaskedArray", ()))
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def checked_where(where: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]
     array = np.asarray(where)
     if array.size == 0 and isinstance(where, list | tuple):
         array = array.astype(np.bool_)
-    if array.dtype != np.bool_ or isinstance(where, np.ma.MaskedArray):
+    if array.dtype != np.bool_ or _check.is_masked(where):
         raise TypeError(f"where must be booleans, not {type(where).__name__} of dtype {array.dtype}")
     check_broadcast("where", array.shape, shape)
     return np.broadcast_to(array, shape)
@@ -64,7 +64,7 @@ def farthest(points: Points) -> float:
 
 
 def _as_array(positions: Any) -> NDArray[Any]:
-    if isinstance(positions, np.ma.MaskedArray):
+    if _check.is_masked(positions):
         raise TypeError("positions is a masked array; fill it and say where= instead")
     if isinstance(positions, range):
         return _of_range(positions)
