@@ -106,8 +106,32 @@ def where(column, dim, layout, cos_first, odd):
     return k, bool(second) != cos_first
 
 
-def entries(rows, columns, dim, *, base=10000.0, layout="interleaved", cos_first=False, odd="truncate", amplitude=1.0, dtype):
-    """Correctly rounded entries at the given positions and columns, an array of the format."""
+def numbers_of(frequency):
+    """A rational number, times pi if said: (numerator, denominator, pi), to 400 bits."""
+    numerator, denominator, pi = frequency
+    if gmpy2 is None:
+        return mpmath.mpf(numerator) / denominator * (mpmath.pi if pi else 1)
+    with gmpy2.context(WIDE):
+        return gmpy2.mpq(numerator, denominator) * (gmpy2.const_pi() if pi else gmpy2.mpfr(1))
+
+
+def entries(
+    rows,
+    columns,
+    dim,
+    *,
+    base=10000.0,
+    frequencies=None,
+    layout="interleaved",
+    cos_first=False,
+    odd="truncate",
+    amplitude=1.0,
+    dtype,
+):
+    """Correctly rounded entries at the given positions and columns, an array of the format.
+
+    ``frequencies`` are MPFR numbers in the place of those of ``base``.
+    """
     table = np.zeros((len(rows), len(columns)), dtype)
     cells = {}
     for j, column in enumerate(columns):
@@ -115,7 +139,7 @@ def entries(rows, columns, dim, *, base=10000.0, layout="interleaved", cos_first
         if place is not None:
             cells.setdefault(place[0], []).append((j, place[1]))
     for k, places in cells.items():
-        frequency = power(base, -2 * k, dim)
+        frequency = power(base, -2 * k, dim) if frequencies is None else frequencies[k]
         for i, position in enumerate(rows):
             values = sin_cos(position, frequency, amplitude)
             for j, is_cosine in places:

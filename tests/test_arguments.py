@@ -592,8 +592,8 @@ def test_smallest_frequency(dim: int) -> None:
     too_large = 4 * base
     for make in (partial(Encoding, dim), partial(frequencies.paper, dim), Encoding(dim).replace, partial(posenc.table, 2, dim)):
         make(base=base)
-        refused(ValueError, partial(make, base=too_large), f"base is {too_large!r}", "smallest frequency", "2**-200")
-        refused(ValueError, partial(make, base=sys.float_info.max), f"base is {sys.float_info.max!r}", "2**-200")
+        refused(ValueError, partial(make, base=too_large), f"base={too_large!r}", "smallest frequency", "2**-200")
+        refused(ValueError, partial(make, base=sys.float_info.max), f"base={sys.float_info.max!r}", "2**-200")
     assert Encoding(2, base=sys.float_info.max).table(2).tobytes() == posenc.table(2, 2).tobytes()  # base**0
 
 

@@ -253,7 +253,7 @@ BAD: list[tuple[list[str], str]] = [
     (["2", "4", "--base", "-2.5"], "base is -2.5; it must be positive"),
     (["2", "4", "--base", "nan"], "base is nan; it must be finite"),
     (["2", "4", "--base", "1e999"], "base is inf; it must be finite"),
-    (["2", "40", "--base", "1e300"], "base is 1e+300; the smallest frequency"),
+    (["2", "40", "--base", "1e300"], "base=1e+300): the smallest frequency"),
     (["2", "40", "--base", "1e-300"], "the farthest position is 1 from 0, and the largest frequency"),
     (["2", "4", "--wide"], "unrecognized arguments: --wide"),
     (["2", "4", "--forc"], "unrecognized arguments: --forc"),

@@ -95,7 +95,7 @@ def test_every_alignment_length_and_width(dtype, kernel):
 def narrowed(columns):
     """The first columns of the width 134 with base 50, as an encoding of its own."""
     pairs = (columns + 1) // 2
-    return posenc.Encoding(columns, frequencies=posenc.frequencies.Frequencies(pairs, 50.0, 2, 134, "narrowed"))
+    return posenc.Encoding(columns, frequencies=posenc.frequencies.paper_pairs(pairs, 134, 50.0))
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -3,8 +3,19 @@
 from posenc import frequencies
 from posenc._config import show_config
 from posenc._encoding import Encoding
-from posenc._functions import add, clear_cache, table
+from posenc._functions import add, clear_cache, encode, table
 from posenc._threads import set_threads, threads
 from posenc._version import __version__
 
-__all__ = ["Encoding", "__version__", "add", "clear_cache", "frequencies", "set_threads", "show_config", "table", "threads"]
+__all__ = [
+    "Encoding",
+    "__version__",
+    "add",
+    "clear_cache",
+    "encode",
+    "frequencies",
+    "set_threads",
+    "show_config",
+    "table",
+    "threads",
+]

@@ -1,6 +1,7 @@
 """Arrays that results are written into: their dtypes, what ``out`` must be, new ones."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,11 +86,8 @@ def check_sum(out: Any, x: NDArray[Any]) -> None:
     if out.dtype != x.dtype:
         raise TypeError(f"out has dtype {out.dtype}; it must be that of x, {x.dtype}, in native byte order")
     _check_memory(out, x.shape)
-    extent = out.itemsize  # of what the axes seen so far reach
-    for step, size in sorted((abs(step), size) for step, size in zip(out.strides, out.shape, strict=True) if size > 1):
-        if step < extent and out.size:
-            raise ValueError(f"out has shape {out.shape} and strides {out.strides}; its elements overlap, and must not")
-        extent += step * (size - 1)
+    if _overlaps(out.strides, out.shape, out.itemsize):
+        raise ValueError(f"out has shape {out.shape} and strides {out.strides}; its elements overlap, and must not")
 
 
 def _check_type(out: Any) -> None:
@@ -106,14 +104,23 @@ def _check_memory(out: NDArray[Any], shape: tuple[int, ...]) -> None:
         raise ValueError("out is not aligned to its elements; it must be")
 
 
-def check_out(out: NDArray[Any], shape: tuple[int, int]) -> None:
-    """Raise unless a table of that shape can be written into ``out``."""
+def check_out(out: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise unless rows of that shape, its last axis, can be written into ``out``."""
     _check_memory(out, shape)
-    rows, row = out.strides[0], shape[1] * out.itemsize
-    if out.size and shape[1] > 1 and out.strides[1] != out.itemsize:
+    row = shape[-1] * out.itemsize
+    if out.size and shape[-1] > 1 and out.strides[-1] != out.itemsize:
         raise ValueError(f"out has strides {out.strides}; its last axis must be contiguous, {out.itemsize} bytes a step")
-    if shape[0] > 1 and abs(rows) < row:
+    if _overlaps(out.strides[:-1], shape[:-1], row):
         raise ValueError(f"out has strides {out.strides}; its rows overlap, they must be at least {row} bytes apart")
+
+
+def _overlaps(strides: tuple[int, ...], shape: tuple[int, ...], extent: int) -> bool:
+    """Whether things of ``extent`` bytes that stand so may overlap: not if each axis goes past what the finer ones reach."""
+    for step, size in sorted((abs(step), size) for step, size in zip(strides, shape, strict=True) if size > 1):
+        if step < extent:
+            return 0 not in shape
+        extent += step * (size - 1)
+    return False
 
 
 def fresh(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
@@ -128,3 +135,19 @@ def fresh(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
         raise MemoryError(
             f"an array of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None
+
+
+def even_rows(out: NDArray[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Parts of ``out``, whose last axis is a row, as their index and as evenly spaced rows, shape (rows, dim)."""
+    if out.size == 0:
+        return
+    *lead, dim = out.shape
+    strides = [step for step, size in zip(out.strides, lead, strict=False) if size > 1]
+    sizes = [size for size in lead if size > 1]
+    if all(outer == size * step for outer, step, size in zip(strides, strides[1:], sizes[1:], strict=False)):
+        step = strides[-1] if strides else 0
+        yield ..., np.lib.stride_tricks.as_strided(out, (math.prod(lead), dim), (step, out.itemsize))
+        return
+    for i in range(len(out)):
+        for part, rows in even_rows(out[i]):
+            yield (i, *part) if isinstance(part, tuple) else (i, part), rows

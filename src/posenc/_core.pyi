@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Points = int | range | NDArray[np.int64] | NDArray[np.float64]
+
 KERNELS: tuple[str, ...]
 OPENMP: int
 
@@ -19,7 +21,7 @@ def geometric(first: bytes, first_exponent: int, ratio: bytes, ratio_exponent: i
 
 class Waves:
     nbytes: int
-    def __init__(self, series: NDArray[np.float64]) -> None: ...
+    def __init__(self, series: NDArray[np.float64], exact: bool) -> None: ...
 
 def shift_of(out: NDArray[Any]) -> int: ...
 def rotations_nbytes(n: int, interleaved: bool, dtype: int) -> int: ...
@@ -33,7 +35,7 @@ class Layout:
 
 def fill(
     out: NDArray[Any],
-    start: int,
+    points: Points,
     dtype: int,
     waves: Waves,
     rotations: Rotations | None,
@@ -43,6 +45,7 @@ def fill(
     entry: Callable[[int, int], float],
     fast_bound: float = 0.0,
     accurate_bound: float = 0.0,
+    where: NDArray[np.bool_] | None = None,
 ) -> None: ...
 
 class Sum:
@@ -52,7 +55,7 @@ class Sum:
         x: NDArray[Any],
         out: NDArray[Any],
         where: NDArray[np.bool_] | None,
-        points: int | NDArray[np.int64] | NDArray[np.float64],
+        points: Points,
         rows: list[tuple[int, int, int, int]],
         batch: list[tuple[int, int, int, int]],
         dtype: int,

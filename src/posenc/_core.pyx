@@ -39,6 +39,7 @@ cdef extern from "kernel.h" nogil:
     ctypedef struct posenc_waves:
         Py_ssize_t n
         const double *turns
+        int exact
 
     ctypedef struct posenc_job:
         posenc_waves waves
@@ -49,9 +50,11 @@ cdef extern from "kernel.h" nogil:
         double amplitude
         double scale
         int64_t start
+        int64_t step
         const int64_t *integers
         const double *reals
         Py_ssize_t length
+        const char *where
         int dtype
         char *out
         Py_ssize_t row_stride
@@ -153,18 +156,22 @@ def geometric(bytes first, int first_exponent, bytes ratio, int ratio_exponent, 
 
 
 cdef class Waves:
-    """Frequencies in turns per position, each an unevaluated sum of three doubles: a private copy of ``series``, (3, n)."""
+    """Frequencies in turns per position, each an unevaluated sum of three doubles: a private copy of ``series``, (3, n).
+
+    ``exact``: each is one double, without an error.
+    """
 
     cdef posenc_waves waves
     cdef readonly Py_ssize_t nbytes
 
-    def __cinit__(self, const double[:, ::1] series):
+    def __cinit__(self, const double[:, ::1] series, bint exact):
         cdef Py_ssize_t n = series.shape[1]
         self.nbytes = 3 * n * sizeof(double)
         cdef double *turns = <double *>PyMem_RawMalloc(self.nbytes)
         if turns == NULL:
             raise MemoryError
         self.waves.n = n
+        self.waves.exact = exact
         self.waves.turns = turns
         if n:
             memcpy(turns, &series[0, 0], self.nbytes)
@@ -263,11 +270,38 @@ cdef void _describe(posenc_job *job, int dtype, Waves waves, Rotations rotations
         job.fast_bound = POSENC_DOUBLE_DOUBLE_BOUND if dtype == POSENC_FLOAT64 else POSENC_DOUBLE_BOUND
 
 
-def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
-         double fast_bound=0.0, double accurate_bound=0.0):
-    """Write the table of ``out``'s shape (2-D, rows contiguous, elements of the dtype's size) from position ``start``.
+cdef const void *_address(object array) except NULL:
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDES)
+    cdef const void *address = view.buf
+    PyBuffer_Release(&view)
+    return address
 
-    With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
+
+cdef int _set_points(posenc_job *job, object points) except -1:
+    """Positions: the first of consecutive ones, a range, or a contiguous array of int64 or float64."""
+    job.start = 0
+    job.step = 1
+    job.integers = NULL
+    job.reals = NULL
+    if isinstance(points, int):
+        job.start = points
+    elif isinstance(points, range):
+        job.start = points.start
+        job.step = points.step
+    elif points.dtype.kind == "i":
+        job.integers = <const int64_t *>_address(points)
+    else:
+        job.reals = <const double *>_address(points)
+    return 0
+
+
+def fill(out, points, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
+         double fast_bound=0.0, double accurate_bound=0.0, where=None):
+    """Write encodings into ``out`` (2-D, rows contiguous, elements of the dtype's size), a row for each position.
+
+    ``points`` are the first of consecutive positions, a range, or a contiguous array of int64 or float64; ``where`` is None or
+    contiguous booleans, False for rows of zeros. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
     double-double cannot prove. Bounds other than 0 replace the proven ones.
     """
     cdef posenc_job job
@@ -277,9 +311,10 @@ def fill(out, int64_t start, int dtype, Waves waves, Rotations rotations, Layout
     cdef int end, worst = 0
     cdef const posenc_kernel *chosen = _kernel
     _describe(&job, dtype, waves, rotations, layout, fast_bound, accurate_bound)
-    job.start = start
-    job.integers = NULL
-    job.reals = NULL
+    _set_points(&job, points)
+    job.where = NULL
+    if where is not None:
+        job.where = <const char *>_address(where)
     job.stream = stream
     job.settle = _settle
     job.context = <void *>settling
@@ -314,14 +349,6 @@ cdef int _check_end(int end, _Settling settling) except -1:
 
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
-cdef const void *_address(object array) except NULL:
-    cdef Py_buffer view
-    PyObject_GetBuffer(array, &view, PyBUF_STRIDES)
-    cdef const void *address = view.buf
-    PyBuffer_Release(&view)
-    return address
-
-
 cdef Py_ssize_t _set_axes(posenc_axes *axes, list given) except -1:
     cdef Py_ssize_t size = 1
     axes.count = len(given)
@@ -335,8 +362,7 @@ cdef class Sum:
     """out = scale * x + encodings, in work items that ``write`` computes.
 
     ``rows`` and ``batch`` are the axes along which positions go and those that share them, outermost first: (size, bytes
-    from element to element in x, in out, in where). ``points`` are the positions: the first, or a contiguous array of int64
-    or float64. ``where`` is None or booleans. The rest is as for ``fill``.
+    from element to element in x, in out, in where). ``where`` is None or booleans. The rest is as for ``fill``.
     """
 
     cdef posenc_job job
@@ -356,12 +382,7 @@ cdef class Sum:
         self.job.dim = x.shape[x.ndim - 1]
         self.job.settle = _settle
         self.job.context = <void *>self.settling
-        if isinstance(points, int):
-            self.job.start = points
-        elif points.dtype.kind == "i":
-            self.job.integers = <const int64_t *>_address(points)
-        else:
-            self.job.reals = <const double *>_address(points)
+        _set_points(&self.job, points)
         self.sum.batch_size = _set_axes(&self.sum.batch, batch)
         self.sum.dtype = dtype
         self.sum.scale = scale

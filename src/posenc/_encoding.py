@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays, _check, _positions, _sums, _threads
 from posenc._rows import Rows
-from posenc.frequencies import Frequencies, positive_base
+from posenc.frequencies import Frequencies, paper_pairs, positive_base
 
 Layout = Literal["interleaved", "concatenated"]
 Odd = Literal["truncate", "zero", "error"]
@@ -272,6 +272,70 @@ class Encoding:
             self._rows.write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
         return out
 
+    def encode(
+        self,
+        positions: ArrayLike | range,
+        *,
+        where: ArrayLike | None = None,
+        dtype: DTypeLike | None = None,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """The encodings of any positions, each entry correctly rounded.
+
+        Parameters, result and errors are those of `posenc.encode`, with this encoding in the place of ``dim`` and keywords.
+
+        Returns
+        -------
+        ndarray, shape positions.shape + (dim,)
+            ``out``, or a new array.
+
+        See Also
+        --------
+        posenc.encode : the same, for an encoding by its keywords.
+
+        Examples
+        --------
+        >>> import posenc
+        >>> posenc.Encoding(2).encode([[0, -7], [0.5, 7]], dtype="float64").round(3).tolist()
+        [[[0.0, 1.0], [-0.657, 0.754]], [[0.479, 0.878], [0.657, 0.754]]]
+        """
+        points, lead, mask = self._checked_points(positions, where)
+        kind = _arrays.checked_dtype(dtype, out)
+        if threads is not None:
+            threads = _threads.checked("threads", threads)
+        self._check_domain(kind, _positions.farthest(points))
+        shape = (*lead, self._dim)
+        if out is None:
+            out = _arrays.fresh(shape, kind)
+        else:
+            _arrays.check_out(out, shape)
+            mask = None if mask is None else _sums.apart(mask, out)
+            points = points if isinstance(points, range) else _sums.apart(points, out)
+        used = _threads.for_work(threads, out.nbytes)
+        for part, rows in _arrays.even_rows(out):
+            flat = points if isinstance(points, range) else points[part].ravel()
+            masked = None if mask is None else np.ascontiguousarray(mask[part]).ravel()
+            if isinstance(flat, range) and flat.step == 1:
+                self._rows.write(rows, flat.start, used, where=masked)
+            elif isinstance(flat, range) and flat.step == -1:
+                self._rows.write(rows[::-1], flat[-1], used, where=None if masked is None else masked[::-1].copy())
+            else:
+                self._rows.write(rows, flat, used, where=masked)
+        return out
+
+    def _checked_points(
+        self, positions: ArrayLike | range, where: ArrayLike | None
+    ) -> tuple[range | _positions.Points, tuple[int, ...], NDArray[np.bool_] | None]:
+        """Positions, their shape, and ``where`` as booleans of that shape."""
+        if isinstance(positions, range):
+            points = _positions.checked_range(positions)
+            mask = None if where is None else _positions.checked_where(where, (len(points),))
+            return points, (len(points),), mask
+        array = _positions.as_array(positions)
+        mask = None if where is None else _positions.checked_where(where, array.shape)
+        return _positions.checked(array, mask), array.shape, mask
+
     def add(
         self,
         x: ArrayLike,
@@ -323,7 +387,9 @@ class Encoding:
         else:
             if start is not None or axis != -2:
                 raise TypeError(f"positions is given with start={start} and axis={axis}; they exclude it")
-            points = _positions.checked(positions, lead, mask)
+            array = _positions.as_array(positions)
+            _positions.check_broadcast("positions", array.shape, lead)
+            points = _positions.checked(array, mask)
             reach = _positions.farthest(points)
             varies = _sums.varying(points, lead)
         self._check_domain(kind, reach)
@@ -368,7 +434,7 @@ def _chosen_frequencies(
     """The base, None if ``frequencies`` are given, and the frequencies."""
     if frequencies is None:
         base = 10000.0 if base is None else positive_base(base)
-        return base, Frequencies(pairs, base, 2, dim, f"frequencies.paper({dim}, base={base!r})")
+        return base, paper_pairs(pairs, dim, base)
     if base is not None:
         raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")
     if not isinstance(frequencies, Frequencies):

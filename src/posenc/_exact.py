@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
+Ratio = tuple[int, int]  # a rational number: numerator, denominator > 0
+
 _STEP = 512  # constants are computed to multiples of this many bits, and cut to what is asked
 _FIRST = (  # pi and ln 2 to the first multiple, which is most often enough: `_constants` regenerates them
     0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89452821E638D01377BE5466CF34E90C6CC0AC29B7C97C50DD3F84D5B5B5470917,
@@ -50,13 +52,37 @@ def log_2(bits: int) -> int:
     return _constant(1, bits)
 
 
+def reduced(numerator: int, denominator: int) -> Ratio:
+    """A quotient in lowest terms, with a positive denominator."""
+    divisor = math.gcd(numerator, denominator) * (1 if denominator > 0 else -1)
+    return numerator // divisor, denominator // divisor
+
+
+def ratio_of(x: float) -> Ratio:
+    """A float's exact value."""
+    return x.as_integer_ratio()
+
+
+def product(a: Ratio, b: Ratio) -> Ratio:
+    """A * b."""
+    return reduced(a[0] * b[0], a[1] * b[1])
+
+
+def quotient(a: Ratio, b: Ratio) -> Ratio:
+    """A / b."""
+    return reduced(a[0] * b[1], a[1] * b[0])
+
+
 @lru_cache(maxsize=64)
-def log(x: float, bits: int) -> int:
-    """Ln x of a float, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""
-    mantissa, exponent = math.frexp(x)
-    if mantissa < 0.7:
-        mantissa, exponent = 2 * mantissa, exponent - 1
-    numerator, denominator = mantissa.as_integer_ratio()
+def log(x: Ratio, bits: int) -> int:
+    """Ln x, x > 0, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""
+    numerator, denominator = x
+    exponent = numerator.bit_length() - denominator.bit_length()
+    numerator, denominator = numerator << max(0, -exponent), denominator << max(0, exponent)  # m in (0.5, 2)
+    if 10 * numerator < 7 * denominator:
+        numerator, exponent = 2 * numerator, exponent - 1
+    elif 100 * numerator > 142 * denominator:
+        denominator, exponent = 2 * denominator, exponent + 1
     z = ((numerator - denominator) << bits) // (numerator + denominator)
     square = z * z >> bits
     total, power, k = 0, z, 1
@@ -85,8 +111,8 @@ def exp(x: int, bits: int) -> int:
     return total << shift if shift >= 0 else total >> -shift
 
 
-def power(base: float, numerator: int, denominator: int, bits: int) -> int:
-    """base**(numerator / denominator) for a float base, within 1 unit while the result is below 2**64."""
+def power(base: Ratio, numerator: int, denominator: int, bits: int) -> int:
+    """base**(numerator / denominator), within 1 unit, or 1 unit in 2**64 of a result above 2**64."""
     guarded = bits + 160
     logarithm = log(base, guarded) * numerator // denominator
     return exp(logarithm, guarded) >> (guarded - bits)
@@ -97,6 +123,16 @@ def mantissa_of(value: int, bits: int) -> tuple[bytes, int]:
     length = value.bit_length()
     mantissa = value >> (length - 256) if length >= 256 else value << (256 - length)
     return mantissa.to_bytes(32, "little"), length - bits
+
+
+def three_doubles(value: int, bits: int) -> tuple[float, float, float]:
+    """``value / 2**bits`` as an unevaluated sum, its leading 159 bits."""
+    size, doubles, sign = abs(value), [], 1 if value >= 0 else -1
+    for _ in range(3):
+        cut = max(0, size.bit_length() - 53)
+        doubles.append(sign * math.ldexp(size >> cut, cut - bits))
+        size &= (1 << cut) - 1
+    return doubles[0], doubles[1], doubles[2]
 
 
 def sin_cos(turns: int, bits: int) -> tuple[int, int]:
@@ -139,20 +175,34 @@ def signed(magnitude: float, sign: int) -> float:
     return -magnitude if sign < 0 else magnitude
 
 
+_TWICE_SINES = {0: 0, 1: 1, 3: 2, 5: 1, 6: 0, 7: -1, 9: -2, 11: -1}  # of the twelfths of a turn where they are rational
+
+
 def entry(
-    turns: Callable[[int], int], position: float, is_cosine: bool, amplitude: float, precision: int, smallest: int
+    turns: Callable[[int], int],
+    rational_turns: Ratio | None,
+    position: float,
+    is_cosine: bool,
+    amplitude: float,
+    precision: int,
+    smallest: int,
 ) -> float:
     """A correctly rounded entry, by Ziv's strategy: more digits until the rounding is certain.
 
-    ``turns(bits)`` is w / (2 pi) within 2 units, ``position`` an int or a float. It ends: a sine or cosine of a nonzero
-    algebraic multiple of a rational position is never a dyadic fraction, and the exact cases are decided first.
+    ``turns(bits)`` is w / (2 pi) within 2 units, and ``rational_turns`` the same if it is rational; ``position`` is an int or
+    a float. It ends: sines and cosines are dyadic fractions only at angle 0 and, by Niven's theorem, at some twelfths of
+    a turn. These are decided first.
     """
     numerator, denominator = amplitude.as_integer_ratio()
     scale = 1 - denominator.bit_length()
-    if position == 0:
-        value = numerator if is_cosine else 0
-        return signed(rounded(abs(value), scale, precision, smallest), value)
     times, parts = position.as_integer_ratio()
+    known = (0, 1) if position == 0 else rational_turns
+    if known is not None:
+        twelfths, rest = divmod(12 * known[0] * times, known[1] * parts)
+        twice = None if rest else _TWICE_SINES.get((twelfths + 3 * is_cosine) % 12)
+        if twice is not None:
+            value = twice * numerator
+            return signed(rounded(abs(value), scale - 1, precision, smallest), value)
     bits = 512
     while True:
         value = sin_cos(times * turns(bits) // parts, bits)[is_cosine] * numerator

@@ -81,6 +81,69 @@ def table(
     return _chosen(dim, encoding).table(length, start=start, dtype=dtype, out=out, threads=threads)
 
 
+def encode(
+    positions: ArrayLike | range,
+    dim: int,
+    *,
+    where: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+    **encoding: Any,
+) -> NDArray[Any]:
+    """The sinusoidal encodings of any positions, each entry correctly rounded.
+
+    Parameters
+    ----------
+    positions : array_like or range
+        Integers (int64) or floats (float16, bfloat16, float32, float64; at most 2**53 in size), of any shape, each taken as
+        the exact number it is. A range is not turned into an array; runs of consecutive integers are as fast as `table`.
+    dim : int
+        Width of a row, at least 1.
+    where : array_like of bool, optional
+        Broadcasts to the shape of ``positions``. Where it is False the row is zeros, unlike with a ufunc, and the position
+        is not inspected.
+    dtype : {"float32", "float64", "float16", "bfloat16"}, optional
+        By default that of ``out``, else float32.
+    out : ndarray, shape positions.shape + (dim,), optional
+        Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+    threads : int, optional
+        At most this many threads; small results are written by one. By default see `posenc.set_threads`.
+    **encoding
+        Keywords of `Encoding`: base, frequencies, layout, cos_first, odd, amplitude, first.
+
+    Returns
+    -------
+    ndarray, shape positions.shape + (dim,)
+        ``out``, or a new array.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type or ``out`` of another dtype.
+    ValueError
+        If a value or ``out`` is not as above, ``amplitude`` overflows the dtype, or a position times a frequency exceeds 2**64.
+    MemoryError
+        If the result does not fit in memory.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.5. https://arxiv.org/abs/1706.03762
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.encode([0, 7, 0.5, -3], 2)
+    array([[ 0.        ,  1.        ],
+           [ 0.6569866 ,  0.75390226],
+           [ 0.47942555,  0.87758255],
+           [-0.14112   , -0.9899925 ]], dtype=float32)
+    >>> posenc.encode(range(10, -10, -1), 2).shape
+    (20, 2)
+    """
+    return _chosen(dim, encoding).encode(positions, where=where, dtype=dtype, out=out, threads=threads)
+
+
 def add(
     x: ArrayLike,
     *,

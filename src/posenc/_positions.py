@@ -13,16 +13,31 @@ _KINDS = "int64, or float16, bfloat16, float32 or float64"
 Points = NDArray[np.int64] | NDArray[np.float64]
 
 
-def checked(positions: Any, shape: tuple[int, ...], where: NDArray[np.bool_] | None) -> Points:
-    """Positions that broadcast to ``shape``, contiguous: as int64 if all are integers, else as float64.
+def as_array(positions: Any) -> NDArray[Any]:
+    """Positions as an array, whatever it holds."""
+    if _check.is_masked(positions):
+        raise TypeError("positions is a masked array; fill it and say where= instead")
+    if isinstance(positions, range):
+        return _of_range(positions)
+    try:
+        array = np.asarray(positions)
+    except ValueError:
+        raise ValueError(
+            f"positions is a {type(positions).__name__} that is no array; its rows must be of one length"
+        ) from None
+    if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
+        _check_integers(positions, array)
+    return array
 
-    Those that ``where``, of that shape, uses nowhere are not inspected and become 0.
+
+def checked(array: NDArray[Any], where: NDArray[np.bool_] | None) -> Points:
+    """Positions, contiguous: as int64 if all are integers, else as float64.
+
+    ``where`` is of a shape that they broadcast to. Those that it uses nowhere are not inspected and become 0.
     """
-    array = _as_array(positions)
     kind = array.dtype.kind
     if kind not in "iu" and array.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
         raise TypeError(f"positions has dtype {array.dtype}; it must be {_KINDS}")
-    check_broadcast("positions", array.shape, shape)
     if kind not in "iu":
         array = array.astype(np.float64)
     if where is not None:
@@ -36,6 +51,13 @@ def checked(positions: Any, shape: tuple[int, ...], where: NDArray[np.bool_] | N
             return np.asarray(array, order="C")
         array = whole
     return np.asarray(array, np.int64, order="C")
+
+
+def checked_range(positions: range) -> range | NDArray[np.int64]:
+    """A range of int64, as it is unless its step is none."""
+    for p in (*positions[:1], *positions[-1:]):
+        _check.integer("positions", p)
+    return positions if len(positions) < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
 
 
 def checked_where(where: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -56,27 +78,13 @@ def check_broadcast(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -
         raise ValueError(f"{name} has shape {given}; it must broadcast to {shape}")
 
 
-def farthest(points: Points) -> float:
+def farthest(points: range | Points) -> float:
     """The largest size of a position; 0 if there is none."""
+    if isinstance(points, range):
+        return max(map(abs, (*points[:1], *points[-1:])), default=0)
     low: float = points.min(initial=0).item()
     high: float = points.max(initial=0).item()
     return max(-low, high)
-
-
-def _as_array(positions: Any) -> NDArray[Any]:
-    if _check.is_masked(positions):
-        raise TypeError("positions is a masked array; fill it and say where= instead")
-    if isinstance(positions, range):
-        return _of_range(positions)
-    try:
-        array = np.asarray(positions)
-    except ValueError:
-        raise ValueError(
-            f"positions is a {type(positions).__name__} that is no array; its rows must be of one length"
-        ) from None
-    if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
-        _check_integers(positions, array)
-    return array
 
 
 def _has_large_floats(array: NDArray[Any]) -> bool:
@@ -94,12 +102,10 @@ def _check_integers(positions: Any, array: NDArray[Any]) -> None:
 
 
 def _of_range(positions: range) -> NDArray[np.int64]:
-    for end in positions[:1], positions[-1:]:
-        for p in end:
-            _check.integer("positions", p)
-    if abs(positions.step) > _check.INT64_MAX:
-        return np.array(list(positions), np.int64)
-    return np.arange(len(positions), dtype=np.int64) * positions.step + (positions[0] if positions else 0)
+    whole = checked_range(positions)
+    if isinstance(whole, range):
+        return np.arange(len(whole), dtype=np.int64) * whole.step + (whole[0] if whole else 0)
+    return whole
 
 
 def _used(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:

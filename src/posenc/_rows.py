@@ -20,6 +20,9 @@ _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the 
 _SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
 
 
+Points = int | range | _positions.Points  # of rows: the first of consecutive positions, or all, contiguous
+
+
 class Rows:
     """What stands in a row, ``dim`` wide: sines and cosines in the first ``columns``, zeros in the rest. Trusts its caller."""
 
@@ -38,30 +41,34 @@ class Rows:
     def write(
         self,
         out: NDArray[Any],
-        start: int,
+        points: Points,
         threads: int,
         form: _arrays.Format | None = None,
+        where: NDArray[np.bool_] | None = None,
         stream: bool | None = None,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
     ) -> None:
-        """Fill ``out``, which is known to be right. Tests choose ``stream`` and put bounds in the place of the proven ones."""
+        """Fill ``out``, rows and columns. Tests choose ``stream`` and put bounds in the place of the proven ones."""
         form = form or _arrays.FORMATS[out.dtype]
         frequencies, length, nbytes = self.frequencies, len(out), out.nbytes
         waves = CACHE.get(frequencies.key, frequencies.waves)
         buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
-        rotations = self._rotations(waves, form, core.shift_of(buffer)) if length >= _ROTATIONS_FROM else None
+        turns = length >= _ROTATIONS_FROM and _has_runs(points)
+        rotations = self._rotations(waves, form, core.shift_of(buffer)) if turns else None
         if stream is None:
             stream = nbytes >= _STREAM_FROM
         how = form.code, waves, rotations, self._layout, threads, stream
         bounds = fast_bound, accurate_bound
         if nbytes <= _SLICE_BYTES:
-            core.fill(buffer, start, *how, partial(self.entry, form, start.__add__), *bounds)
+            core.fill(buffer, points, *how, self._entry_of(form, points), *bounds, where)
             return
         rows = max(1, _SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
         for begin in range(0, length, rows):  # between two calls Python sees to signals
-            first = start + begin
-            core.fill(buffer[begin : begin + rows], first, *how, partial(self.entry, form, first.__add__), *bounds)
+            part = slice(begin, begin + rows)
+            some = points + begin if isinstance(points, int) else points[part]
+            mask = None if where is None else where[part]
+            core.fill(buffer[part], some, *how, self._entry_of(form, some), *bounds, mask)
 
     def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
         """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
@@ -70,11 +77,17 @@ class Rows:
         kind = self.interleaved, form.code, shift
         return CACHE.get((self.frequencies.key, kind), lambda: core.Rotations(waves, *kind))
 
+    def _entry_of(self, form: _arrays.Format, points: Points) -> Callable[[int, int], float]:
+        """What the core asks for an entry that it cannot prove."""
+        if isinstance(points, np.ndarray):
+            return partial(self.entry, form, points.item)
+        return partial(self.entry, form, points.__add__ if isinstance(points, int) else points.__getitem__)
+
     def entry(self, form: _arrays.Format, position_of: Callable[[int], float], row: int, column: int) -> float:
-        """An entry by exact arithmetic, for what the core cannot prove."""
+        """An entry by exact arithmetic."""
         k, is_cosine = self._at(column)
-        turns = partial(self.frequencies.turns, k)
-        return _exact.entry(turns, position_of(row), is_cosine, self.amplitude, form.precision, form.smallest)
+        turns, rational = partial(self.frequencies.turns, k), self.frequencies.rational_turns(k)
+        return _exact.entry(turns, rational, position_of(row), is_cosine, self.amplitude, form.precision, form.smallest)
 
     def _at(self, column: int) -> tuple[int, bool]:
         """The frequency that stands in a column, and whether as its cosine."""
@@ -89,7 +102,7 @@ class Rows:
         x: NDArray[Any],
         out: NDArray[Any],
         where: NDArray[np.bool_] | None,
-        points: int | _positions.Points,
+        points: Points,
         varies: list[bool],
         scale: float,
         form: _arrays.Format,
@@ -103,7 +116,7 @@ class Rows:
         waves = CACHE.get(frequencies.key, frequencies.waves)
         rows, batch = _sums.axes(varies, x, out, where)
         length = math.prod(axis[0] for axis in rows)
-        by_rotation = length >= _ROTATIONS_FROM and (isinstance(points, int) or points.dtype == np.int64)
+        by_rotation = length >= _ROTATIONS_FROM and _has_runs(points)
         x_form = _arrays.FORMATS[x.dtype]
         if x_form.code == core.BFLOAT16:
             x, out = x.view(np.uint16), out.view(np.uint16)
@@ -112,12 +125,17 @@ class Rows:
             self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
             self._layout,
             out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
-            partial(self.entry, form, points.__add__ if isinstance(points, int) else points.item),
+            self._entry_of(form, points),
             *(fast_bound, accurate_bound),
         )
         step = max(1, work.items * _SLICE_BYTES // out.nbytes)
         for begin in range(0, work.items, step):  # between two calls Python sees to signals
             work.write(begin, min(begin + step, work.items), threads)
+
+
+def _has_runs(points: Points) -> bool:
+    """Whether some of the positions may be consecutive."""
+    return isinstance(points, int) or (isinstance(points, np.ndarray) and points.dtype == np.int64)
 
 
 def _scaled(amplitude: float) -> tuple[float, float]:

@@ -105,6 +105,17 @@ static void settle(tile *t, const segment *s, ptrdiff_t row, void *to)
     }
 }
 
+/* Where a sine or a cosine is 0, at a whole number of quarter turns, both are exact. */
+static void clear_exact(const tile *t, const phasors *value, double *restrict bound)
+{
+    double inexact[POSENC_TILE], columns[COLUMNS + SPARE];
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        inexact[i] = value->sin_high[i] != 0.0 && value->cos_high[i] != 0.0 ? 1.0 : 0.0;
+    spread(t, inexact, inexact, columns);
+    for (ptrdiff_t i = t->shift; i < t->shift + 2 * t->m; i++)
+        bound[i] *= columns[i];
+}
+
 /* Segment s of a row: direct evaluation in double-double. */
 static void accurate(tile *t, const segment *s, ptrdiff_t row, void *to)
 {
@@ -120,7 +131,12 @@ static void accurate(tile *t, const segment *s, ptrdiff_t row, void *to)
     direct(&job->waves, t->k, t->m, p, job->amplitude, &value);
     spread(t, value.sin_high, value.cos_high, high);
     spread(t, value.sin_low, value.cos_low, low);
-    set_bounds(t, size < SMALLEST_POSITION ? INFINITY : job->accurate_bound, size, 0.0, bound);
+    if (size < SMALLEST_POSITION)
+        set_bounds(t, INFINITY, 1.0, 0.0, bound);
+    else
+        set_bounds(t, job->accurate_bound, size, 0.0, bound);
+    if (job->waves.exact && size >= SMALLEST_POSITION)
+        clear_exact(t, &value, bound);
     const ptrdiff_t at = s->place;
     ptrdiff_t unresolved;
     if (job->dtype == POSENC_FLOAT32)

@@ -60,11 +60,6 @@ static inline uint16_t to_bfloat16(double x)
 /* The same for values that are not half-way and, for bfloat16, not below POSENC_SMALLEST_MARKED. */
 #define POSENC_SMALLEST_MARKED 0x1p-124
 
-static inline uint16_t marked_float16(double x)
-{
-    return float16_of(marked_float32(x), 1);
-}
-
 /* Rounds as many as the instruction for it, where there is one, does at once; returns how many. */
 static inline ptrdiff_t narrow_by_eight(ptrdiff_t n, const void *from, uint16_t *restrict to)
 {
@@ -90,6 +85,12 @@ static inline void narrow_float16(ptrdiff_t n, const uint32_t *restrict marked, 
 static inline uint16_t marked_bfloat16(double x)
 {
     return (uint16_t)((marked_float32(x) + 0x8000) >> 16);
+}
+
+static inline void narrow_bfloat16(ptrdiff_t n, const uint32_t *restrict marked, uint16_t *restrict to)
+{
+    for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
+        to[i] = (uint16_t)((marked[i] + 0x8000) >> 16);
 }
 
 /* ---- any float32, and back -------------------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ enum posenc_dtype { POSENC_FLOAT32, POSENC_FLOAT64, POSENC_FLOAT16, POSENC_BFLOA
 typedef struct {
     ptrdiff_t n;
     const double *turns;
+    int exact; /* each is turns[k], without an error: sines and cosines may be 0 */
 } posenc_waves;
 
 /* Rows to be made. All sizes are checked by the caller: start + length - 1 is an int64, |position * w| <= 2^64,
@@ -34,10 +35,11 @@ typedef struct {
     int cos_first;             /* the cosine stands where the sine would */
     double amplitude;          /* times scale, a power of two that is 1 unless the amplitude is extreme */
     double scale;
-    int64_t start;             /* rows are at positions start, start + 1, ... */
+    int64_t start, step;       /* rows are at positions start, start + step, ... */
     const int64_t *integers;   /* or at these, if not NULL */
     const double *reals;       /* or at these; at most one of the two is not NULL */
     ptrdiff_t length;
+    const char *where;         /* booleans: rows that are not zeros, NULL for all */
     enum posenc_dtype dtype;
     char *out;
     ptrdiff_t row_stride;

@@ -11,15 +11,14 @@
  *    Doubt: value - bound and value + bound round to different numbers.
  *    Accurate: a row with a doubt in it is evaluated again, directly, in double-double, and proves each of its entries; the
  *    ones it cannot prove are settled one by one by the caller, in integer arithmetic.
- * d) Rows too few for a block, and those at positions that are not consecutive, are evaluated directly: in plain doubles
- *    first, but float64 by the accurate path.
+ * d) Rows too few for a block, and those at positions that are not consecutive, are evaluated directly: points.h.
  */
 #ifndef POSENC_ROWS_H
 #define POSENC_ROWS_H
 
 #include <stdlib.h>
 
-#include "accurate.h"
+#include "points.h"
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
@@ -140,28 +139,6 @@ static void pair_float16(ptrdiff_t width, const double *restrict first, const do
     doubt[1] |= down_doubt >> 41;
 }
 
-static uint64_t row_bfloat16(ptrdiff_t width, const double *restrict value, const double *restrict bound, uint16_t *restrict to)
-{
-    uint64_t doubt = 0;
-    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        double above = value[i] + bound[i], below = value[i] - bound[i];
-        to[i] = marked_bfloat16(above);
-        doubt |= bits64(above) ^ bits64(below);
-    }
-    return doubt >> 44;
-}
-
-static uint64_t row_float16(ptrdiff_t width, const double *restrict value, const double *restrict bound, uint16_t *restrict to)
-{
-    uint64_t doubt = 0;
-    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        double above = value[i] + bound[i], below = value[i] - bound[i];
-        to[i] = marked_float16(above);
-        doubt |= bits64(above) ^ bits64(below);
-    }
-    return doubt >> 41;
-}
-
 typedef struct {
     double value;
     uint64_t doubt;
@@ -193,17 +170,6 @@ static void pair_float64(ptrdiff_t width, const double *restrict first_high, con
     }
     doubt[0] |= up_doubt;
     doubt[1] |= down_doubt;
-}
-
-static uint32_t row_float32(ptrdiff_t width, const double *restrict value, const double *restrict bound, float *restrict to)
-{
-    uint32_t doubt = 0;
-    for (ptrdiff_t i = 0; i < width; i++) { /* vector loop */
-        float above = (float)(value[i] + bound[i]), below = (float)(value[i] - bound[i]);
-        to[i] = above;
-        doubt |= bits32(above) ^ bits32(below);
-    }
-    return doubt;
 }
 
 /* ---- work items ----------------------------------------------------------------------------------------------------- */
@@ -284,15 +250,22 @@ static void fill_block(tile *t, ptrdiff_t row, ptrdiff_t end)
     }
 }
 
+static int is_one_run(const posenc_job *job)
+{
+    return job->integers == NULL && job->reals == NULL && job->step == 1;
+}
+
 /* The run of rows of consecutive positions that begins with `row`, and its bounds. They cover the partner of an odd last row. */
 static void begin_run(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
     const int64_t *p = job->integers;
-    ptrdiff_t next = job->reals != NULL ? row + 1 : end;
+    ptrdiff_t next = row + 1;
     if (p != NULL)
-        for (next = row + 1; next < end && p[next - 1] < p[next] && (uint64_t)p[next] - (uint64_t)p[next - 1] == 1;)
+        while (next < end && p[next - 1] < p[next] && (uint64_t)p[next] - (uint64_t)p[next - 1] == 1)
             next++;
+    else if (is_one_run(job))
+        next = end;
     t->run_end = next;
     t->block_end = -1;
     t->turned = t->rotations != NULL && (p == NULL || next - row >= WORTH_TURNING);
@@ -316,7 +289,7 @@ static ptrdiff_t block_at(tile *t, ptrdiff_t row, ptrdiff_t end)
 static void turn_block(tile *t, ptrdiff_t row, ptrdiff_t end)
 {
     const posenc_job *job = t->job;
-    const int64_t first = job->integers != NULL ? job->integers[row] : job->start + row;
+    const int64_t first = integer_at(job, row);
     const ptrdiff_t size = end - row;
     if (row == t->block_end && size == POSENC_BLOCK) {
         const double *step = t->rotations + posenc_parts(job->dtype) * POSENC_HALF * rotation_stride(t->m, job->interleaved);
@@ -329,33 +302,19 @@ static void turn_block(tile *t, ptrdiff_t row, ptrdiff_t end)
     fill_block(t, row, end);
 }
 
-/* Rounds a row in doubles; whether an entry of it is in doubt. */
-static int row_in_doubt(const tile *t, const segment *s, void *to)
-{
-    const double *value = t->first_high + s->place, *bound = t->bound + s->place;
-    if (t->job->dtype == POSENC_FLOAT32)
-        return row_float32(s->width, value, bound, to) != 0;
-    if (t->job->dtype == POSENC_FLOAT16)
-        return row_float16(s->width, value, bound, to) != 0;
-    return row_bfloat16(s->width, value, bound, to) != 0;
-}
-
 static void fill_directly(tile *t, ptrdiff_t row)
 {
     const posenc_job *job = t->job;
     const position p = position_at(job, row);
     const double size = fabs(p.high + p.low);
-    const int fast = job->dtype != POSENC_FLOAT64 && size >= SMALLEST_POSITION && !is_tiny(t, size);
-    if (fast) {
-        direct_double(&job->waves, t->k, t->m, p, job->amplitude, &t->centre);
-        spread(t, t->centre.sin_high, t->centre.cos_high, t->first_high);
-        set_bounds(t, job->fast_bound, size, flat_angle(job), t->bound);
-    }
+    const int fast = p.low == 0.0 && size >= SMALLEST_POSITION && size * t->largest <= MOST_TURNS && !is_tiny(t, size);
+    const int doubt = !fast || point_row(t, p.high, t->sines, t->cosines);
     for (int i = 0; i < t->segment_count; i++) {
         const segment *s = &t->segments[i];
-        void *to = place_of(t, s, row);
-        if (!fast || row_in_doubt(t, s, to))
-            accurate(t, s, row, to);
+        void *to = made_at(t, s, row, row + 1, 0);
+        if (!doubt)
+            put_pairs(t, s, t->sines, t->cosines, to);
+        finish(t, s, row, row + 1, to, (uint64_t)doubt);
     }
 }
 
@@ -377,6 +336,7 @@ static void start_tile(tile *t, const posenc_job *job, ptrdiff_t item, char *out
     t->m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
     t->shift = posenc_shift(out, posenc_size(job->dtype));
     t->smallest = smallest_slope(t);
+    t->largest = largest_turns(t);
     t->rotations = NULL;
     t->out = out;
     t->out_row = out_row;
@@ -389,7 +349,7 @@ static void start_tile(tile *t, const posenc_job *job, ptrdiff_t item, char *out
 /* Bytes of the rotations that a work item of that many rows builds for itself, 0 if the job has some or they are not worth it. */
 static size_t own_rotations_size(const posenc_job *job, ptrdiff_t rows)
 {
-    if (job->rotations != NULL || job->integers != NULL || job->reals != NULL || rows < WORTH_ROTATIONS)
+    if (job->rotations != NULL || !is_one_run(job) || rows < WORTH_ROTATIONS)
         return 0;
     const ptrdiff_t m = job->waves.n < POSENC_TILE ? job->waves.n : POSENC_TILE;
     return (size_t)posenc_rotations_size(m, job->interleaved, posenc_parts(job->dtype)) * sizeof(double) + POSENC_LINE;
@@ -400,7 +360,7 @@ static void find_rotations(tile *t, double *room)
 {
     const posenc_job *job = t->job;
     const int parts = posenc_parts(job->dtype);
-    if (job->reals != NULL || is_tiny(t, 1.0))
+    if ((job->integers == NULL && !is_one_run(job)) || is_tiny(t, 1.0))
         return;
     if (job->rotations != NULL) {
         t->rotations = job->rotations + posenc_rotations_size(t->k, job->interleaved, parts);
@@ -420,6 +380,13 @@ static void *allocate_tile(tile **t, size_t size, void **behind)
         *behind = aligned + sizeof(tile);
     }
     return memory;
+}
+
+static void fill_zero_rows(const tile *t, ptrdiff_t row, ptrdiff_t end)
+{
+    for (; row < end; row++)
+        for (int i = 0; i < t->segment_count && !t->job->where[row]; i++)
+            memset(place_of(t, &t->segments[i], row), 0, (size_t)(t->segments[i].width * posenc_size(t->job->dtype)));
 }
 
 static void fill_zero_column(const posenc_job *job, ptrdiff_t row, ptrdiff_t end)
@@ -445,12 +412,14 @@ static int fill(const posenc_job *job, ptrdiff_t item)
         size = block_at(t, row, end);
         make(t, row, row + size);
     }
-    if (job->columns < job->dim && t->k + t->m == job->waves.n)
-        fill_zero_column(job, first, end);
 #if POSENC_STREAMS
     if (job->stream)
         _mm_sfence();
 #endif
+    if (job->where != NULL)
+        fill_zero_rows(t, first, end);
+    if (job->columns < job->dim && t->k + t->m == job->waves.n)
+        fill_zero_column(job, first, end);
     const int unsettled = t->unsettled;
     free(memory);
     return unsettled ? POSENC_UNSETTLED : POSENC_DONE;

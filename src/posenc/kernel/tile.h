@@ -19,6 +19,7 @@ typedef struct {
     ptrdiff_t k, m;  /* its frequencies: k .. k + m - 1 */
     ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where rows are made */
     double smallest; /* of the sines' slopes that are not 0, or less */
+    double largest;  /* of the turns per position */
     int segment_count;
     segment segments[2];
     const double *rotations; /* NULL: rows are evaluated directly */
@@ -30,6 +31,7 @@ typedef struct {
     phasors centre;
     ALIGNED double bound[COLUMNS + SPARE];
     double first_high[COLUMNS + SPARE], second_high[COLUMNS + SPARE], first_low[COLUMNS + SPARE], second_low[COLUMNS + SPARE];
+    double sines[POSENC_TILE], cosines[POSENC_TILE]; /* of a row at a position of its own, in the output's dtype */
     double buffers[2][COLUMNS + SPARE]; /* rows that are not made in place, in the output's dtype */
 } tile;
 
@@ -39,11 +41,18 @@ static char *place_of(const tile *t, const segment *s, ptrdiff_t row)
     return t->out + (row - t->out_row) * t->row_stride + s->made * posenc_size(t->job->dtype);
 }
 
+static int64_t integer_at(const posenc_job *job, ptrdiff_t row)
+{
+    if (job->integers != NULL)
+        return job->integers[row];
+    return (int64_t)((uint64_t)job->start + (uint64_t)row * (uint64_t)job->step); /* the product alone may be no int64 */
+}
+
 static position position_at(const posenc_job *job, ptrdiff_t row)
 {
     if (job->reals != NULL)
         return (position){job->reals[row], 0.0};
-    return position_of(job->integers != NULL ? job->integers[row] : job->start + row, 0.0);
+    return position_of(integer_at(job, row), 0.0);
 }
 
 /* ---- rotations ------------------------------------------------------------------------------------------------------ */
@@ -182,6 +191,15 @@ static double smallest_slope(const tile *t)
         smallest = slope > 0.0 && slope < smallest ? slope : smallest;
     }
     return smallest;
+}
+
+static double largest_turns(const tile *t)
+{
+    const double *turns = t->job->waves.turns + t->k;
+    double largest = 0.0;
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        largest = fabs(turns[i]) > largest ? fabs(turns[i]) : largest;
+    return largest;
 }
 
 /* Whether values at positions of that size and beyond may be too small for marked_bfloat16. */
