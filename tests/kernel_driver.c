@@ -14,7 +14,7 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
 {
     static tile t;
     const posenc_waves waves = {n, turns, 0};
-    posenc_job job = {.waves = waves, .dim = 2 * n, .columns = 2 * n, .interleaved = 1, .amplitude = amplitude, .scale = 1.0,
+    posenc_job job = {.waves = waves, .dim = 2 * n, .columns = 2 * n, .interleaved = 1, .second = n, .amplitude = amplitude, .scale = 1.0,
                       .start = start, .step = 1, .length = blocks * POSENC_BLOCK, .dtype = POSENC_FLOAT64};
     const ptrdiff_t width = 2 * n;
     double *rotations = malloc((size_t)posenc_rotations_size(n, 1, 4) * sizeof(double)), bound_double[COLUMNS + SPARE];

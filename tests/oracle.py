@@ -106,15 +106,6 @@ def where(column, dim, layout, cos_first, odd):
     return k, bool(second) != cos_first
 
 
-def numbers_of(frequency):
-    """A rational number, times pi if said: (numerator, denominator, pi), to 400 bits."""
-    numerator, denominator, pi = frequency
-    if gmpy2 is None:
-        return mpmath.mpf(numerator) / denominator * (mpmath.pi if pi else 1)
-    with gmpy2.context(WIDE):
-        return gmpy2.mpq(numerator, denominator) * (gmpy2.const_pi() if pi else gmpy2.mpfr(1))
-
-
 def entries(
     rows,
     columns,

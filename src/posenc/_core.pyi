@@ -46,6 +46,7 @@ def fill(
     fast_bound: float = 0.0,
     accurate_bound: float = 0.0,
     where: NDArray[np.bool_] | None = None,
+    second: NDArray[Any] | None = None,
 ) -> None: ...
 
 class Sum:
@@ -68,6 +69,7 @@ class Sum:
         entry: Callable[[int, int], float],
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
+        pairs: tuple[bool, bool] | None = None,
     ) -> None: ...
     def write(self, begin: int, end: int, threads: int) -> None: ...
 

@@ -33,6 +33,8 @@ cdef extern from "kernel.h" nogil:
     const int POSENC_FLOAT64
     const int POSENC_FLOAT16
     const int POSENC_BFLOAT16
+    const int POSENC_ADD
+    const int POSENC_ROTATE
     const double POSENC_DOUBLE_BOUND
     const double POSENC_DOUBLE_DOUBLE_BOUND
 
@@ -46,6 +48,7 @@ cdef extern from "kernel.h" nogil:
         Py_ssize_t dim
         Py_ssize_t columns
         int interleaved
+        Py_ssize_t second
         int cos_first
         double amplitude
         double scale
@@ -73,8 +76,12 @@ cdef extern from "kernel.h" nogil:
         Py_ssize_t *where
 
     ctypedef struct posenc_sum:
+        int use
         int dtype
         double scale
+        int interleaved
+        int cos_first
+        Py_ssize_t width
         const char *x
         char *out
         const char *where
@@ -256,6 +263,7 @@ cdef void _describe(posenc_job *job, int dtype, Waves waves, Rotations rotations
     job.waves = waves.waves
     job.columns = layout.columns
     job.interleaved = layout.interleaved
+    job.second = waves.waves.n
     job.cos_first = layout.cos_first
     job.amplitude = layout.amplitude
     job.scale = layout.scale
@@ -297,11 +305,12 @@ cdef int _set_points(posenc_job *job, object points) except -1:
 
 
 def fill(out, points, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
-         double fast_bound=0.0, double accurate_bound=0.0, where=None):
+         double fast_bound=0.0, double accurate_bound=0.0, where=None, second=None):
     """Write encodings into ``out`` (2-D, rows contiguous, elements of the dtype's size), a row for each position.
 
     ``points`` are the first of consecutive positions, a range, or a contiguous array of int64 or float64; ``where`` is None or
-    contiguous booleans, False for rows of zeros. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
+    contiguous booleans, False for rows of zeros. A concatenated layout's
+    second half goes into ``second``, if given, an array of the same strides as ``out``. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
     double-double cannot prove. Bounds other than 0 replace the proven ones.
     """
     cdef posenc_job job
@@ -324,6 +333,8 @@ def fill(out, points, int dtype, Waves waves, Rotations rotations, Layout layout
         job.dim = view.shape[1]
         job.out = <char *>view.buf
         job.row_stride = view.strides[0]
+        if second is not None:
+            job.second = (<const char *>_address(second) - <const char *>view.buf) // view.itemsize
         items = posenc_items(&job)
         threads = posenc_threads_possible(min(threads, items))
         with nogil:
@@ -359,7 +370,9 @@ cdef Py_ssize_t _set_axes(posenc_axes *axes, list given) except -1:
 
 
 cdef class Sum:
-    """out = scale * x + encodings, in work items that ``write`` computes.
+    """out = scale * x + encodings or, with ``pairs``, x rotated; in work items that ``write`` computes.
+
+    ``pairs`` is (interleaved, cos_first), of x; then ``layout`` is concatenated and ``rows_dtype`` float64.
 
     ``rows`` and ``batch`` are the axes along which positions go and those that share them, outermost first: (size, bytes
     from element to element in x, in out, in where). ``where`` is None or booleans. The rest is as for ``fill``.
@@ -373,13 +386,19 @@ cdef class Sum:
     cdef readonly Py_ssize_t items
 
     def __cinit__(self, x, out, where, points, list rows, list batch, int dtype, double scale, int rows_dtype, Waves waves,
-                  Rotations rotations, Layout layout, bint stream, entry, double fast_bound=0.0, double accurate_bound=0.0):
+                  Rotations rotations, Layout layout, bint stream, entry, double fast_bound=0.0, double accurate_bound=0.0,
+                  tuple pairs=None):
         self.kernel = _kernel
         self.settling = _Settling(entry)
         self.kept = (x, out, where, points, waves, rotations)
         _describe(&self.job, rows_dtype, waves, rotations, layout, fast_bound, accurate_bound)
         self.job.length = _set_axes(&self.sum.rows, rows)
-        self.job.dim = x.shape[x.ndim - 1]
+        self.sum.width = x.shape[x.ndim - 1]
+        self.job.dim = self.sum.width if pairs is None else layout.columns
+        self.sum.use = POSENC_ADD
+        if pairs is not None:
+            self.sum.use = POSENC_ROTATE
+            self.sum.interleaved, self.sum.cos_first = pairs
         self.job.settle = _settle
         self.job.context = <void *>self.settling
         _set_points(&self.job, points)

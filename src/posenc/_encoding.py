@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays, _check, _positions, _sums, _threads
+from posenc import _arrays, _check, _pairs, _positions, _sums, _threads
 from posenc._rows import Rows
 from posenc.frequencies import Frequencies, paper_pairs, positive_base
 
@@ -136,11 +136,15 @@ class Encoding:
             "first": self._first,
         }
 
+    def _identity(self) -> tuple[Any, ...]:
+        rows = self._rows
+        return self._dim, rows.frequencies, rows.interleaved, rows.cos_first, self._odd, rows.amplitude, self._first
+
     def __eq__(self, other: object) -> bool:
-        return self._parameters() == other._parameters() if isinstance(other, Encoding) else NotImplemented
+        return self._identity() == other._identity() if isinstance(other, Encoding) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(tuple(self._parameters().items()))
+        return hash(self._identity())
 
     def __repr__(self) -> str:
         dim, *rest = self._parameters().items()
@@ -324,18 +328,6 @@ class Encoding:
                 self._rows.write(rows, flat, used, where=masked)
         return out
 
-    def _checked_points(
-        self, positions: ArrayLike | range, where: ArrayLike | None
-    ) -> tuple[range | _positions.Points, tuple[int, ...], NDArray[np.bool_] | None]:
-        """Positions, their shape, and ``where`` as booleans of that shape."""
-        if isinstance(positions, range):
-            points = _positions.checked_range(positions)
-            mask = None if where is None else _positions.checked_where(where, (len(points),))
-            return points, (len(points),), mask
-        array = _positions.as_array(positions)
-        mask = None if where is None else _positions.checked_where(where, array.shape)
-        return _positions.checked(array, mask), array.shape, mask
-
     def add(
         self,
         x: ArrayLike,
@@ -403,6 +395,181 @@ class Encoding:
         if out.size:
             self._rows.add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], _threads.for_work(threads, out.nbytes))
         return out
+
+    # ---- pairs -------------------------------------------------------------------------------------------------------
+
+    def sincos(
+        self,
+        positions: ArrayLike | range,
+        *,
+        duplicate: Literal["halves", "pairs"] | None = None,
+        dtype: DTypeLike | None = None,
+        out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+        threads: int | None = None,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sines and cosines of the angles, each entry correctly rounded; layout and odd widths do not matter.
+
+        Parameters, results and errors are those of `posenc.sincos`, with this encoding in the place of ``dim`` and keywords.
+
+        Returns
+        -------
+        (ndarray, ndarray), each of shape positions.shape + (pairs,)
+            Sines and cosines.
+
+        See Also
+        --------
+        posenc.sincos : the same, for an encoding by its keywords.
+
+        Examples
+        --------
+        >>> import posenc
+        >>> sines, cosines = posenc.Encoding(4).sincos([0, 1])
+        >>> sines
+        array([[0.        , 0.        ],
+               [0.84147096, 0.00999983]], dtype=float32)
+        """
+        points, lead, _ = self._checked_points(positions, None)
+        name = None if duplicate is None else _check.choice("duplicate", duplicate, ("halves", "pairs"))
+        n = len(self._rows.frequencies)
+        shape = (*lead, n if name is None else 2 * n)
+        kind = _pairs.checked_out(out, shape, dtype)
+        if threads is not None:
+            threads = _threads.checked("threads", threads)
+        self._check_domain(kind, _positions.farthest(points))
+        rows = _pairs.concatenated(self._rows)
+        sines, cosines = _pairs.sines_and_cosines(rows, points, lead, kind, threads)
+        return _pairs.placed(sines, name, shape, out and out[0]), _pairs.placed(cosines, name, shape, out and out[1])
+
+    def rotate(
+        self,
+        x: ArrayLike,
+        positions: ArrayLike | range,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Each pair of ``x`` turned by the angles of its position.
+
+        Parameters, result and errors are those of `posenc.rotate`, with this encoding in the place of the keywords.
+
+        Returns
+        -------
+        ndarray, the shape and dtype of ``x``
+            ``out``, or a new array.
+
+        See Also
+        --------
+        posenc.rotate : the same, for an encoding by its keywords.
+
+        Examples
+        --------
+        The encoding of position 3, turned by 4, is that of position 7:
+
+        >>> import posenc
+        >>> e = posenc.Encoding(4)
+        >>> e.rotate(e.encode(3, dtype="float64"), 4).round(6) == e.encode(7, dtype="float64").round(6)
+        array([ True,  True,  True,  True])
+        """
+        x = _arrays.checked_x(x)
+        if x.shape[-1] < self._dim:
+            raise ValueError(f"x has shape {x.shape}; its last axis must be at least the encoding's dim, {self._dim}")
+        self._check_pairs("the last sine has no cosine to rotate with")
+        lead = x.shape[:-1]
+        array = _positions.as_array(positions)
+        _positions.check_broadcast("positions", array.shape, lead)
+        points = _positions.checked(array, None)
+        if threads is not None:
+            threads = _threads.checked("threads", threads)
+        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        if out is None:
+            out = _arrays.fresh(x.shape, x.dtype)
+        else:
+            _arrays.check_sum(out, x)
+            x, points = _sums.apart(x, out), _sums.apart(points, out)
+        if out.size:
+            form, used = _arrays.FORMATS[np.dtype(np.float64)], _threads.for_work(threads, out.nbytes)
+            varies, pairs = _sums.varying(points, lead), (self._rows.interleaved, self._rows.cos_first)
+            _pairs.concatenated(self._rows).add(x, out, None, points, varies, 1.0, form, used, pairs=pairs)
+        return out
+
+    def similarity(self, offsets: ArrayLike | range) -> NDArray[np.float64]:
+        """The dot product of two encodings at that distance, ``amplitude**2 * sum_k cos(w_k * offset)``.
+
+        Result and errors are those of `posenc.similarity`, with this encoding in the place of ``dim`` and keywords.
+
+        Returns
+        -------
+        ndarray of float64, the shape of ``offsets``
+
+        See Also
+        --------
+        posenc.similarity : the same, for an encoding by its keywords.
+
+        Examples
+        --------
+        >>> import posenc
+        >>> posenc.Encoding(4).similarity([0, 1, -1]).round(4)
+        array([2.    , 1.5403, 1.5403])
+        """
+        points, lead, _ = self._checked_points(offsets, None, "offsets")
+        self._check_pairs("the dot product of two encodings then depends on their positions")
+        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        return _pairs.similarity(_pairs.concatenated(self._rows, amplitude=1.0), points, lead, self._rows.amplitude)
+
+    def shift_matrix(self, delta: float) -> NDArray[np.float64]:
+        """The matrix T of a shift: T @ encode(t) = encode(t + delta), whatever t.
+
+        Parameters
+        ----------
+        delta : int or float
+            The distance, as a position of `encode`.
+
+        Returns
+        -------
+        ndarray of float64, shape (dim, dim)
+            Its entries are correctly rounded sines and cosines of the angles, without the amplitude; a zero column is kept.
+
+        Raises
+        ------
+        TypeError
+            If ``delta`` is no number that a position may be.
+        ValueError
+            If ``delta`` is not one number or beyond what a position may be, or ``dim`` is odd and truncated: the last sine
+            then has no cosine.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import posenc
+        >>> e = posenc.Encoding(2)
+        >>> e.shift_matrix(0.5).round(3)
+        array([[ 0.878,  0.479],
+               [-0.479,  0.878]])
+        """
+        points, lead, _ = self._checked_points(delta, None, "delta")
+        if lead != ():
+            raise ValueError(f"delta has shape {lead}; it must be a single number")
+        self._check_pairs("no matrix shifts a sine without its cosine")
+        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        return _pairs.shift_matrix(self._rows, np.asarray(points))
+
+    def _check_pairs(self, reason: str) -> None:
+        if self._dim % 2 and self._odd == "truncate":
+            raise ValueError(f"dim is {self._dim} and odd='truncate'; {reason}: dim must be even, or odd='zero'")
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+
+    def _checked_points(
+        self, positions: Any, where: ArrayLike | None, name: str = "positions"
+    ) -> tuple[range | _positions.Points, tuple[int, ...], NDArray[np.bool_] | None]:
+        """Positions, their shape, and ``where`` as booleans of that shape."""
+        if isinstance(positions, range):
+            points = _positions.checked_range(positions, name)
+            mask = None if where is None else _positions.checked_where(where, (len(points),))
+            return points, (len(points),), mask
+        array = _positions.as_array(positions, name)
+        mask = None if where is None else _positions.checked_where(where, array.shape)
+        return _positions.checked(array, mask, name), array.shape, mask
 
     def _checked_range(self, length: int, start: int | None) -> tuple[int, int]:
         """A table's length and first position."""

@@ -1,8 +1,9 @@
 """The module-level functions: each looks its `Encoding` up by the keywords and calls the method of its own name."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays
@@ -142,6 +143,151 @@ def encode(
     (20, 2)
     """
     return _chosen(dim, encoding).encode(positions, where=where, dtype=dtype, out=out, threads=threads)
+
+
+def sincos(
+    positions: ArrayLike | range,
+    dim: int,
+    *,
+    duplicate: Literal["halves", "pairs"] | None = None,
+    dtype: DTypeLike | None = None,
+    out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    threads: int | None = None,
+    **encoding: Any,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sines and cosines of the angles of an encoding, as rotary embeddings store them; each entry correctly rounded.
+
+    Parameters
+    ----------
+    positions : array_like or range
+        As for `posenc.encode`.
+    dim : int
+        Width of the encoding, at least 1. Its layout and what an odd width means do not matter.
+    duplicate : {"halves", "pairs"}, optional
+        Columns twice: s0 s1 ... s0 s1 ..., or s0 s0 s1 s1 ....
+    dtype : {"float32", "float64", "float16", "bfloat16"}, optional
+        By default that of ``out``, else float32.
+    out : tuple of two ndarrays, of the shape of the results, optional
+        Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+    threads : int, optional
+        At most this many threads. By default see `posenc.set_threads`.
+    **encoding
+        Keywords of `Encoding`. The amplitude applies.
+
+    Returns
+    -------
+    (ndarray, ndarray), each of shape positions.shape + (pairs,), or (2 * pairs,) with ``duplicate``
+        Sines and cosines.
+
+    Raises
+    ------
+    TypeError, ValueError, MemoryError
+        As `posenc.encode` does, and if ``duplicate`` or ``out`` is not as above.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> sines, cosines = posenc.sincos(range(2), 4, duplicate="halves")
+    >>> cosines
+    array([[1.       , 1.       , 1.       , 1.       ],
+           [0.5403023, 0.99995  , 0.5403023, 0.99995  ]], dtype=float32)
+    """
+    return _chosen(dim, encoding).sincos(positions, duplicate=duplicate, dtype=dtype, out=out, threads=threads)
+
+
+def rotate(
+    x: ArrayLike,
+    positions: ArrayLike | range,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+    **encoding: Any,
+) -> NDArray[Any]:
+    """Each pair of ``x`` turned by the angles of its position: shifts an encoding, or is RoPE.
+
+    A pair (s, c), standing where the layout has a sine and its cosine, becomes (s cos + c sin, c cos - s sin): this is the
+    shift T of the encoding, rotate(encode(t), delta) = encode(t + delta). With ``cos_first`` the first of a pair (x0, x1) is c:
+    (x0 cos - x1 sin, x1 cos + x0 sin), which is RoPE: ``convention("rope", dim)`` for the pairs (2 i, 2 i + 1) and
+    ``convention("rope_halves", dim)`` for (i, i + dim / 2). Without it, it is RoPE's inverse.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., width)
+        Of float32, float64, float16 or bfloat16, with any strides.
+    positions : array_like
+        Of each row of ``x``: integers or floats that broadcast to ``x.shape[:-1]``.
+    out : ndarray, the shape and dtype of ``x``, optional
+        Written and returned; may be ``x``. Writeable, aligned, no element twice.
+    threads : int, optional
+        At most this many threads. By default see `posenc.set_threads`.
+    **encoding
+        Keywords of `Encoding`, and ``dim``, by default the width of ``x``: columns past it are left as they are (partial rotary
+        embeddings). The amplitude applies.
+
+    Returns
+    -------
+    ndarray, the shape and dtype of ``x``
+        ``out``, or a new array.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a value is not as above, ``dim`` is odd (but for odd="zero", whose last column is left as it is), or a position times
+        a frequency exceeds 2**64.
+    MemoryError
+        If the result does not fit in memory.
+
+    Notes
+    -----
+    Sines and cosines are correctly rounded float64; products and sums are float64, each rounded, and the results are rounded
+    once to the dtype of ``x``.
+
+    References
+    ----------
+    Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. https://arxiv.org/abs/2104.09864
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.rotate([[1.0, 0.0], [1.0, 0.0]], [0, 1], cos_first=True).round(4)
+    array([[1.    , 0.    ],
+           [0.5403, 0.8415]])
+    """
+    x = _arrays.checked_x(x)
+    return _chosen(encoding.pop("dim", x.shape[-1]), encoding).rotate(x, positions, out=out, threads=threads)
+
+
+def similarity(offsets: ArrayLike | range, dim: int, **encoding: Any) -> NDArray[np.float64]:
+    """The dot product of two encodings as it depends on their distance: ``amplitude**2 * sum_k cos(w_k * offset)``.
+
+    Parameters
+    ----------
+    offsets : array_like or range
+        Distances, as positions of `posenc.encode`.
+    dim : int
+        Width of the encoding; odd only with odd="zero", as otherwise the dot product depends on the positions.
+    **encoding
+        Keywords of `Encoding`.
+
+    Returns
+    -------
+    ndarray of float64, the shape of ``offsets``
+        The sum of correctly rounded cosines, from the first frequency to the last, each sum rounded.
+
+    Raises
+    ------
+    TypeError, ValueError, MemoryError
+        As `posenc.encode` does, and if ``dim`` is odd.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.similarity([0, 1, 100], 64).round(3)
+    array([32.   , 30.917, 17.875])
+    """
+    return _chosen(dim, encoding).similarity(offsets)
 
 
 def add(

@@ -13,39 +13,37 @@ _KINDS = "int64, or float16, bfloat16, float32 or float64"
 Points = NDArray[np.int64] | NDArray[np.float64]
 
 
-def as_array(positions: Any) -> NDArray[Any]:
+def as_array(positions: Any, name: str = "positions") -> NDArray[Any]:
     """Positions as an array, whatever it holds."""
     if _check.is_masked(positions):
-        raise TypeError("positions is a masked array; fill it and say where= instead")
+        raise TypeError(f"{name} is a masked array; it must be an ndarray, and where= says what to leave out")
     if isinstance(positions, range):
-        return _of_range(positions)
+        return _of_range(positions, name)
     try:
         array = np.asarray(positions)
     except ValueError:
-        raise ValueError(
-            f"positions is a {type(positions).__name__} that is no array; its rows must be of one length"
-        ) from None
+        raise ValueError(f"{name} is a {type(positions).__name__} that is no array; its rows must be of one length") from None
     if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
-        _check_integers(positions, array)
+        _check_integers(positions, array, name)
     return array
 
 
-def checked(array: NDArray[Any], where: NDArray[np.bool_] | None) -> Points:
+def checked(array: NDArray[Any], where: NDArray[np.bool_] | None, name: str = "positions") -> Points:
     """Positions, contiguous: as int64 if all are integers, else as float64.
 
     ``where`` is of a shape that they broadcast to. Those that it uses nowhere are not inspected and become 0.
     """
     kind = array.dtype.kind
     if kind not in "iu" and array.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
-        raise TypeError(f"positions has dtype {array.dtype}; it must be {_KINDS}")
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be {_KINDS}")
     if kind not in "iu":
         array = array.astype(np.float64)
     if where is not None:
         array = np.where(_used(where, array.shape), array, array.dtype.type(0))
     if kind == "u":
-        _check_all(array, array > np.uint64(_check.INT64_MAX), "an int64")
+        _check_all(name, array, array > np.uint64(_check.INT64_MAX), "an int64")
     if kind not in "iu":
-        _check_all(array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
+        _check_all(name, array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
         whole = array.astype(np.int64)
         if (whole != array).any():
             return np.asarray(array, order="C")
@@ -53,10 +51,10 @@ def checked(array: NDArray[Any], where: NDArray[np.bool_] | None) -> Points:
     return np.asarray(array, np.int64, order="C")
 
 
-def checked_range(positions: range) -> range | NDArray[np.int64]:
+def checked_range(positions: range, name: str = "positions") -> range | NDArray[np.int64]:
     """A range of int64, as it is unless its step is none."""
     for p in (*positions[:1], *positions[-1:]):
-        _check.integer("positions", p)
+        _check.integer(name, p)
     return positions if len(positions) < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
 
 
@@ -91,18 +89,18 @@ def _has_large_floats(array: NDArray[Any]) -> bool:
     return array.dtype == np.float64 and bool((np.abs(array) >= _LARGEST_FLOAT).any())
 
 
-def _check_integers(positions: Any, array: NDArray[Any]) -> None:
+def _check_integers(positions: Any, array: NDArray[Any], name: str) -> None:
     """Raise if NumPy could not make the integers among numbers int64, and took floats or nothing for them."""
     large = [p for p in np.asarray(positions, object).flat if type(p) is int and abs(p) > _LARGEST_FLOAT]
     if large and array.dtype != object:
-        _check.integer("positions", large[0])
-        raise ValueError(f"positions is {large[0]} among floats; it must be at most 2**53 in size there")
+        _check.integer(name, large[0])
+        raise ValueError(f"{name} is {large[0]} among floats; it must be at most 2**53 in size there")
     for p in large:
-        _check.integer("positions", p)
+        _check.integer(name, p)
 
 
-def _of_range(positions: range) -> NDArray[np.int64]:
-    whole = checked_range(positions)
+def _of_range(positions: range, name: str) -> NDArray[np.int64]:
+    whole = checked_range(positions, name)
     if isinstance(whole, range):
         return np.arange(len(whole), dtype=np.int64) * whole.step + (whole[0] if whole else 0)
     return whole
@@ -116,8 +114,8 @@ def _used(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]
     return used
 
 
-def _check_all(array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
+def _check_all(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        name = f"positions[{', '.join(map(str, index))}]" if index else "positions"
-        raise ValueError(f"{name} is {array[index]}; it must be {right}")
+        place = f"{name}[{', '.join(map(str, index))}]" if index else name
+        raise ValueError(f"{place} is {array[index]}; it must be {right}")

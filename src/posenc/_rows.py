@@ -48,8 +48,12 @@ class Rows:
         stream: bool | None = None,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
+        second: NDArray[Any] | None = None,
     ) -> None:
-        """Fill ``out``, rows and columns. Tests choose ``stream`` and put bounds in the place of the proven ones."""
+        """Fill ``out``, rows and columns; with ``second``, of the same strides, with sines and that with cosines.
+
+        Tests choose ``stream`` and put bounds in the place of the proven ones.
+        """
         form = form or _arrays.FORMATS[out.dtype]
         frequencies, length, nbytes = self.frequencies, len(out), out.nbytes
         waves = CACHE.get(frequencies.key, frequencies.waves)
@@ -60,15 +64,18 @@ class Rows:
             stream = nbytes >= _STREAM_FROM
         how = form.code, waves, rotations, self._layout, threads, stream
         bounds = fast_bound, accurate_bound
+        if second is not None and form.code == core.BFLOAT16:
+            second = second.view(np.uint16)
         if nbytes <= _SLICE_BYTES:
-            core.fill(buffer, points, *how, self._entry_of(form, points), *bounds, where)
+            core.fill(buffer, points, *how, self._entry_of(form, points), *bounds, where, second)
             return
         rows = max(1, _SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
         for begin in range(0, length, rows):  # between two calls Python sees to signals
             part = slice(begin, begin + rows)
             some = points + begin if isinstance(points, int) else points[part]
             mask = None if where is None else where[part]
-            core.fill(buffer[part], some, *how, self._entry_of(form, some), *bounds, mask)
+            half = None if second is None else second[part]
+            core.fill(buffer[part], some, *how, self._entry_of(form, some), *bounds, mask, half)
 
     def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
         """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
@@ -110,8 +117,12 @@ class Rows:
         stream: bool | None = None,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
+        pairs: tuple[bool, bool] | None = None,
     ) -> None:
-        """Write the sum into ``out``. Everything is known to be right; the last three are for tests, as in `write`."""
+        """Write the sum into ``out`` or, with ``pairs`` (interleaved, cos_first), x rotated by concatenated rows.
+
+        Everything is known to be right; the other defaults are for tests, as in `write`.
+        """
         frequencies = self.frequencies
         waves = CACHE.get(frequencies.key, frequencies.waves)
         rows, batch = _sums.axes(varies, x, out, where)
@@ -126,7 +137,7 @@ class Rows:
             self._layout,
             out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
             self._entry_of(form, points),
-            *(fast_bound, accurate_bound),
+            *(fast_bound, accurate_bound, pairs),
         )
         step = max(1, work.items * _SLICE_BYTES // out.nbytes)
         for begin in range(0, work.items, step):  # between two calls Python sees to signals

@@ -1,4 +1,4 @@
-/* out = scale * x + rows, fused: a block of rows is made in the cache and applied to all that shares its positions. */
+/* Sums and rotations, fused: a block of rows is made in the cache and applied to all that shares its positions. */
 #ifndef POSENC_ADD_H
 #define POSENC_ADD_H
 
@@ -128,6 +128,72 @@ static void add_row(addition *a, const posenc_job *job, const char *x, const cha
     }
 }
 
+/* ---- rotated rows --------------------------------------------------------------------------------------------------- */
+
+/* Elements of x, `step` bytes apart, as doubles. */
+static void load_doubles(ptrdiff_t n, enum posenc_dtype dtype, const char *from, ptrdiff_t step, double *restrict to)
+{
+    float single;
+    uint16_t half;
+    if (dtype == POSENC_FLOAT64) {
+        gather(n, 8, from, step, (char *)to);
+    } else if (dtype == POSENC_FLOAT32) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            memcpy(&single, from + step * i, 4);
+            to[i] = single;
+        }
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            memcpy(&half, from + step * i, 2);
+            to[i] = dtype == POSENC_FLOAT16 ? wide_float16(half) : from_bits32((uint32_t)half << 16);
+        }
+    }
+}
+
+/* Doubles rounded to the dtype of x. */
+static void store_doubles(ptrdiff_t n, enum posenc_dtype dtype, const double *restrict from, char *to, ptrdiff_t step)
+{
+    if (dtype == POSENC_FLOAT64) {
+        scatter(n, 8, (const char *)from, to, step);
+    } else if (dtype == POSENC_FLOAT32) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const float single = (float)from[i];
+            memcpy(to + step * i, &single, 4);
+        }
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const uint32_t odd = odd_float32(from[i]);
+            const uint16_t half = dtype == POSENC_FLOAT16 ? nearest_float16_of(odd) : nearest_bfloat16_of(odd);
+            memcpy(to + step * i, &half, 2);
+        }
+    }
+}
+
+/* The tile's pairs of a row of x; `row` holds sines, then cosines. */
+static void rotate_row(addition *a, const posenc_job *job, const char *x, const char *row, char *out)
+{
+    const posenc_sum *sum = a->sum;
+    const ptrdiff_t n = job->waves.n, k = a->parts[0].column, m = a->parts[0].width, spread = sum->interleaved ? 2 : 1;
+    const ptrdiff_t first = spread * k, second = sum->interleaved ? first + 1 : n + k;
+    const ptrdiff_t sine_at = sum->cos_first ? second : first, cosine_at = sum->cos_first ? first : second;
+    const double *sines = (const double *)(const void *)row, *cosines = sines + a->parts[1].made;
+    double *s = (double *)(void *)a->gathered, *c = (double *)(void *)a->result;
+    load_doubles(m, sum->dtype, x + sine_at * sum->x_step, spread * sum->x_step, s);
+    load_doubles(m, sum->dtype, x + cosine_at * sum->x_step, spread * sum->x_step, c);
+    for (ptrdiff_t i = 0; i < m; i++) { /* vector loop */
+        const double sine = s[i] * cosines[i] + c[i] * sines[i], cosine = c[i] * cosines[i] - s[i] * sines[i];
+        s[i] = sine;
+        c[i] = cosine;
+    }
+    store_doubles(m, sum->dtype, s, out + sine_at * sum->out_step, spread * sum->out_step);
+    store_doubles(m, sum->dtype, c, out + cosine_at * sum->out_step, spread * sum->out_step);
+    if (k + m == n && out != x)
+        for (ptrdiff_t i = 2 * n; i < sum->width; i++)
+            memcpy(out + i * sum->out_step, x + i * sum->x_step, (size_t)posenc_size(sum->dtype));
+}
+
+/* ---- blocks --------------------------------------------------------------------------------------------------------- */
+
 static offset offset_at(const posenc_axes *axes, ptrdiff_t index)
 {
     offset at = {0, 0, 0};
@@ -164,8 +230,12 @@ static void add_block(addition *a, const posenc_job *job, ptrdiff_t row, ptrdiff
         for (ptrdiff_t i = 0; i < row_count * count; i++) {
             const ptrdiff_t r = rows_inside ? i % row_count : i / count, b = rows_inside ? i / row_count : i % count;
             const int here = sum->where == NULL || sum->where[rows[r].where + batch[b].where];
-            add_row(a, job, sum->x + rows[r].x + batch[b].x, here ? a->rows + r * a->row_stride : a->nothing,
-                    sum->out + rows[r].out + batch[b].out);
+            const char *x = sum->x + rows[r].x + batch[b].x, *made = here ? a->rows + r * a->row_stride : a->nothing;
+            char *out = sum->out + rows[r].out + batch[b].out;
+            if (sum->use == POSENC_ADD)
+                add_row(a, job, x, made, out);
+            else
+                rotate_row(a, job, x, made, out);
         }
     }
 }

@@ -110,16 +110,26 @@ static inline void nearest_float16(ptrdiff_t n, const float *restrict from, uint
         to[i] = nearest_float16_of(bits32(from[i]));
 }
 
+static inline uint16_t nearest_bfloat16_of(uint32_t single)
+{
+    const uint32_t nan = single >> 16 | 0x40, nearest = (single + 0x7fff + (single >> 16 & 1)) >> 16;
+    return (uint16_t)((single & 0x7fffffff) > 0x7f800000 ? nan : nearest);
+}
+
 static inline void nearest_bfloat16(ptrdiff_t n, const float *restrict from, uint16_t *restrict to)
 {
-    for (ptrdiff_t i = 0; i < n; i++) { /* vector loop */
-        const uint32_t single = bits32(from[i]), nan = single >> 16 | 0x40;
-        const uint32_t nearest = (single + 0x7fff + (single >> 16 & 1)) >> 16;
-        to[i] = (uint16_t)((single & 0x7fffffff) > 0x7f800000 ? nan : nearest);
-    }
+    for (ptrdiff_t i = 0; i < n; i++) /* vector loop */
+        to[i] = nearest_bfloat16_of(bits32(from[i]));
 }
 
 /* Exactly: a float16's exponent and fraction as those of a float32 are the value times 2^-112. */
+static inline float wide_float16(uint16_t x)
+{
+    const uint32_t half = x, sign = (half & 0x8000) << 16, size = (half & 0x7fff) << 13;
+    const uint32_t finite = bits32(from_bits32(size) * 0x1p112f), other = size | 0x7f800000;
+    return from_bits32(sign | (size >= 0x0f800000 ? other : finite));
+}
+
 static inline void widen_float16(ptrdiff_t n, const uint16_t *restrict from, float *restrict to)
 {
     ptrdiff_t i = 0;
@@ -127,11 +137,8 @@ static inline void widen_float16(ptrdiff_t n, const uint16_t *restrict from, flo
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + i))));
 #endif
-    for (; i < n; i++) { /* vector loop */
-        const uint32_t half = from[i], sign = (half & 0x8000) << 16, size = (half & 0x7fff) << 13;
-        const uint32_t finite = bits32(from_bits32(size) * 0x1p112f), other = size | 0x7f800000;
-        to[i] = from_bits32(sign | (size >= 0x0f800000 ? other : finite));
-    }
+    for (; i < n; i++) /* vector loop */
+        to[i] = wide_float16(from[i]);
 }
 
 static inline void widen_bfloat16(ptrdiff_t n, const uint16_t *restrict from, float *restrict to)

@@ -32,6 +32,7 @@ typedef struct {
     ptrdiff_t dim;             /* columns of a row */
     ptrdiff_t columns;         /* of these, the ones that carry a sine or cosine: dim, or dim - 1 and a zero column */
     int interleaved;           /* s0 c0 s1 c1 ..., else s0 s1 ... c0 c1 ... */
+    ptrdiff_t second;          /* then the column of c0: as many as frequencies, or where another array begins */
     int cos_first;             /* the cosine stands where the sine would */
     double amplitude;          /* times scale, a power of two that is 1 unless the amplitude is extreme */
     double scale;
@@ -60,11 +61,22 @@ typedef struct {
     ptrdiff_t size[POSENC_MOST_AXES], x[POSENC_MOST_AXES], out[POSENC_MOST_AXES], where[POSENC_MOST_AXES];
 } posenc_axes;
 
-/* out = scale * x + the rows of a job, each operation rounded to the job's dtype, float64 or float32, and the sum of 16 bits once
- * more. Axes have no element twice in out; x and out are the same memory or apart. */
+enum posenc_use { POSENC_ADD, POSENC_ROTATE };
+
+/* What is done to x with the rows of a job.
+ *
+ * POSENC_ADD: out = scale * x + rows, each operation rounded to the job's dtype, float64 or float32, and the sum of 16 bits once
+ * more.
+ * POSENC_ROTATE: each pair (s, c) of x becomes (s cos + c sin, c cos - s sin), operations in float64 and the results rounded to
+ * their dtype; rows are concatenated and of float64. Columns past the pairs are copied.
+ *
+ * Axes have no element twice in out; x and out are the same memory or apart. */
 typedef struct {
+    enum posenc_use use;
     enum posenc_dtype dtype; /* of x and out */
-    double scale;
+    double scale;            /* POSENC_ADD */
+    int interleaved, cos_first; /* POSENC_ROTATE: where pairs stand in x */
+    ptrdiff_t width;         /* columns of x */
     const char *x;
     char *out;
     const char *where;       /* booleans: the rows that are added, NULL for all */

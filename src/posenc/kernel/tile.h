@@ -134,7 +134,7 @@ static void find_segments(tile *t)
         t->segment_count = 1;
     } else {
         t->segments[0] = (segment){k, m, t->shift, k};
-        t->segments[1] = (segment){n + k, rest < m ? rest : m, t->shift + m, n + k};
+        t->segments[1] = (segment){n + k, rest < m ? rest : m, t->shift + m, job->second + k};
         t->segment_count = 2;
     }
 }

@@ -1,0 +1,266 @@
+"""The conventions in use, by name: a table of data. `convention` makes an `Encoding` of an entry and its extras."""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from posenc import _check
+from posenc._encoding import Encoding
+from posenc.frequencies import Frequencies, geometric, octaves, paper, shifted, timescales
+
+__all__ = ["CONVENTIONS", "Convention", "convention"]
+
+Extras = Mapping[str, Any]
+
+
+class Convention(NamedTuple):
+    """What a name stands for.
+
+    Parameters
+    ----------
+    frequencies : callable
+        Makes them of the width and the extras.
+    source : str
+        The formula.
+    users : str
+        Who uses it.
+    layout, cos_first, odd, first, amplitude
+        As in `Encoding`; ``cos_first``, ``first`` and ``amplitude`` may be functions of the width and the extras.
+    extras : mapping
+        Keywords of `convention`, and their defaults.
+    note : str
+        What else to know.
+    """
+
+    frequencies: Callable[[int, Extras], Frequencies]
+    source: str
+    users: str
+    layout: str = "interleaved"
+    cos_first: bool | Callable[[int, Extras], bool] = False
+    odd: str = "truncate"
+    first: int | Callable[[int, Extras], int] = 0
+    amplitude: float | Callable[[int, Extras], float] = 1.0
+    extras: Extras = MappingProxyType({"base": 10000.0})
+    note: str = ""
+
+    def __repr__(self) -> str:
+        of_extras = {name: value for name in ("cos_first", "first", "amplitude") if not callable(value := getattr(self, name))}
+        settings = {"layout": self.layout, "odd": self.odd, **of_extras, "extras": dict(self.extras)}
+        said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return f"Convention({self.source}; {said}; used by {self.users}{'; ' if self.note else ''}{self.note})"
+
+
+def _even_paper(dim: int, extras: Extras) -> Frequencies:
+    return paper(dim + dim % 2, extras["base"])
+
+
+def _tensor2tensor(dim: int, extras: Extras) -> Frequencies:
+    return timescales(dim // 2, extras["min_timescale"], extras["max_timescale"])
+
+
+def _diffusers(dim: int, extras: Extras) -> Frequencies:
+    return shifted(dim, extras["downscale_freq_shift"], extras["max_period"]).scaled(extras["scale"])
+
+
+def _mlx(dim: int, extras: Extras) -> Frequencies:
+    frequencies = geometric(dim // 2, extras["max_freq"], extras["min_freq"])
+    return frequencies.scaled(2.0, pi=True) if _check.flag("full_turns", extras["full_turns"]) else frequencies
+
+
+def _depthcharge(dim: int, extras: Extras) -> Frequencies:
+    return timescales(dim // 2, extras["min_wavelength"], extras["max_wavelength"]).scaled(2.0, pi=True)
+
+
+def _root(dim: int) -> float:
+    """sqrt(2 / dim), the nearest float64."""
+    return math.isqrt((2 << 400) // dim) / (1 << 200)
+
+
+#: Name of a convention: what it stands for.
+CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
+    {
+        "transformer": Convention(
+            lambda dim, e: paper(dim, e["base"]),
+            "base**(-2k/d), s0 c0 s1 c1 ...",
+            'the paper "Attention Is All You Need", the PyTorch tutorial, the Annotated Transformer, OpenNMT-py, ESPnet, NeMo, '
+            "SpeechBrain, keras_hub, XLM, Informer, burn",
+            note="OpenNMT-py and ESPnet multiply x by sqrt(d) before adding: add(x, scale=d**0.5)",
+        ),
+        "marian": Convention(
+            lambda dim, e: paper(dim, e["base"]),
+            "base**(-2k/d), [s .. | c ..], one sine more in odd widths",
+            "the Marian family and CTRL in Hugging Face transformers, the TensorFlow tutorial, Sockeye, the table of GPT-J",
+            layout="concatenated",
+        ),
+        "tensor2tensor": Convention(
+            _tensor2tensor,
+            "(1/min) (min/max)**(k/(n-1)), [s .. | c .. | 0]",
+            "tensor2tensor, flax, TensorFlow models, AllenNLP",
+            layout="concatenated",
+            odd="zero",
+            extras={"min_timescale": 1.0, "max_timescale": 10000.0},
+            note="the original multiplies by min_timescale where it should divide, and is right only when that is 1",
+        ),
+        "ddpm": Convention(
+            lambda dim, e: shifted(dim, 1, e["base"]),
+            "base**(-k/(n-1)), [s .. | c .. | 0]",
+            "the original DDPM, for its timesteps",
+            layout="concatenated",
+            odd="zero",
+        ),
+        "fairseq": Convention(
+            lambda dim, e: shifted(dim, 1, e["base"]),
+            "base**(-k/(n-1)), [s .. | c .. | 0], positions from padding_idx + 1",
+            "fairseq, M2M100, FSMT, Speech2Text",
+            layout="concatenated",
+            odd="zero",
+            first=lambda dim, e: _check.integer("padding_idx", e["padding_idx"]) + 1,
+            extras={"base": 10000.0, "padding_idx": 1},
+            note="positions_from_ids counts as they do; their row of zeros for padding is where=ids != padding_idx",
+        ),
+        "opennmt-tf": Convention(
+            lambda dim, e: shifted(dim, 1, e["base"]),
+            "base**(-k/(n-1)), [s .. | c ..], positions from 1",
+            "OpenNMT-tf, CTranslate2",
+            layout="concatenated",
+            odd="error",
+            first=1,
+        ),
+        "whisper": Convention(
+            lambda dim, e: shifted(dim, 1, e["base"]),
+            "base**(-k/(n-1)), [s .. | c ..]",
+            "Whisper",
+            layout="concatenated",
+            odd="error",
+        ),
+        "musicgen": Convention(
+            lambda dim, e: shifted(dim, 1, e["base"]),
+            "base**(-k/(n-1)), [c .. | s .. | 0]",
+            "MusicGen",
+            layout="concatenated",
+            cos_first=True,
+            odd="zero",
+        ),
+        "diffusion": Convention(
+            lambda dim, e: shifted(dim, 0, e["max_period"]),
+            "max_period**(-k/n), [c .. | s .. | 0]",
+            "guided-diffusion, GLIDE, DiT, Stable Diffusion, for their timesteps",
+            layout="concatenated",
+            cos_first=True,
+            odd="zero",
+            extras={"max_period": 10000.0},
+        ),
+        "diffusers": Convention(
+            _diffusers,
+            "scale * max_period**(-k/(n-downscale_freq_shift)), [s .. | c .. | 0], or cosines first",
+            "get_timestep_embedding of Hugging Face diffusers",
+            layout="concatenated",
+            cos_first=lambda dim, e: _check.flag("flip_sin_to_cos", e["flip_sin_to_cos"]),
+            odd="zero",
+            extras={"flip_sin_to_cos": False, "downscale_freq_shift": 1, "scale": 1.0, "max_period": 10000.0},
+        ),
+        "mlx": Convention(
+            _mlx,
+            "max_freq (min_freq/max_freq)**(k/(n-1)), [s .. | c ..] * sqrt(2/d), the nearest float64",
+            "SinusoidalPositionalEncoding of MLX",
+            layout="concatenated",
+            cos_first=lambda dim, e: _check.flag("cos_first", e["cos_first"]),
+            odd="error",
+            amplitude=lambda dim, e: _root(dim) if e["scale"] is None else e["scale"],
+            extras={"min_freq": 0.0001, "max_freq": 1.0, "scale": None, "cos_first": False, "full_turns": False},
+        ),
+        "multidim": Convention(
+            _even_paper,
+            "base**(-2k/d'), d' = d rounded up to even, s0 c0 s1 c1 ... cut to d",
+            "positional-encodings on PyPI",
+        ),
+        "depthcharge": Convention(
+            _depthcharge,
+            "(2 pi/min_wavelength) (min_wavelength/max_wavelength)**(k/(n-1)), [s .. | c ..]",
+            "depthcharge",
+            layout="concatenated",
+            odd="error",
+            extras={"min_wavelength": 0.001, "max_wavelength": 10000.0},
+            note="in odd widths the original gives a sine and its cosine different frequencies",
+        ),
+        "rope": Convention(
+            lambda dim, e: paper(dim, e["base"]),
+            "base**(-2k/d), pairs (2i, 2i+1) of c, s: for rotate",
+            "LLaMA as Meta has it, GPT-J",
+            cos_first=True,
+            odd="error",
+        ),
+        "rope_halves": Convention(
+            lambda dim, e: paper(dim, e["base"]),
+            "base**(-2k/d), pairs (i, i+n) of c, s: for rotate",
+            "LLaMA as Hugging Face has it, GPT-NeoX",
+            layout="concatenated",
+            cos_first=True,
+            odd="error",
+        ),
+        "octaves": Convention(
+            lambda dim, e: octaves(dim // 2, e["pi"]),
+            "2**k, or 2**k pi, s0 c0 s1 c1 ...",
+            "NeRF, PyTorch3D, tiny-cuda-nn",
+            odd="error",
+            extras={"pi": False},
+            note="the NeRF paper has pi, its code has not",
+        ),
+    }
+)
+
+
+def convention(name: str, dim: int, **extras: Any) -> Encoding:
+    """The encoding that a project uses, by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `posenc.CONVENTIONS`, each of which says its formula, defaults and users.
+    dim : int
+        Width of a row, at least 1; some conventions have even widths only.
+    **extras
+        What the convention leaves open: ``base`` for most; ``padding_idx`` for fairseq; ``min_timescale`` and ``max_timescale``
+        for tensor2tensor; ``max_period`` for diffusion; diffusers' own ``flip_sin_to_cos``, ``downscale_freq_shift``,
+        ``scale`` and ``max_period``; MLX's own ``min_freq``, ``max_freq``, ``scale``, ``cos_first`` and ``full_turns``;
+        ``min_wavelength`` and ``max_wavelength`` for depthcharge; ``pi`` for octaves.
+
+    Returns
+    -------
+    Encoding
+
+    Raises
+    ------
+    TypeError
+        If an extra is not one of the convention, or an argument is of the wrong type.
+    ValueError
+        If there is no such convention, it has no such width, or an extra has a wrong value.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.convention("whisper", 4).table(2)
+    array([[0.0000000e+00, 0.0000000e+00, 1.0000000e+00, 1.0000000e+00],
+           [8.4147096e-01, 9.9999997e-05, 5.4030228e-01, 1.0000000e+00]],
+          dtype=float32)
+    >>> posenc.convention("fairseq", 4, padding_idx=1).first
+    2
+    """
+    entry = CONVENTIONS[_check.choice("name", name, tuple(CONVENTIONS))]
+    dim = _check.integer("dim", dim, least=1)
+    unknown = [extra for extra in extras if extra not in entry.extras]
+    if unknown:
+        raise TypeError(f"{unknown[0]} is no extra of {name!r}; it has {', '.join(entry.extras)}")
+    if entry.odd == "error" and dim % 2:
+        raise ValueError(f"dim is {dim}; for {name!r} it must be even")
+    chosen = {**entry.extras, **extras}
+    return Encoding(
+        dim,
+        frequencies=entry.frequencies(dim, chosen),
+        layout=entry.layout,  # type: ignore[arg-type]
+        cos_first=entry.cos_first(dim, chosen) if callable(entry.cos_first) else entry.cos_first,
+        odd=entry.odd,  # type: ignore[arg-type]
+        amplitude=entry.amplitude(dim, chosen) if callable(entry.amplitude) else entry.amplitude,
+        first=entry.first(dim, chosen) if callable(entry.first) else entry.first,
+    )
