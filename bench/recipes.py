@@ -26,22 +26,24 @@ def python_loop(length: int, dim: int) -> list[list[float]]:
     return rows
 
 
-def numpy_float64(length: int, dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """NumPy with angles, sines and cosines in float64, stored as ``dtype``."""
+def numpy_float64(positions: int | NDArray[Any], dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """NumPy with angles, sines and cosines in float64, stored as ``dtype``, of so many positions or of these."""
+    positions = np.arange(positions) if isinstance(positions, int) else positions
     frequencies = np.exp(np.arange(0, dim, 2) * (-math.log(BASE) / dim))
-    angles = np.arange(length)[:, None] * frequencies
-    pe = np.empty((length, dim), dtype)
+    angles = positions[:, None] * frequencies
+    pe = np.empty((len(positions), dim), dtype)
     pe[:, 0::2] = np.sin(angles)
     pe[:, 1::2] = np.cos(angles)
     return pe
 
 
-def numpy_float32(length: int, dim: int) -> NDArray[np.float32]:
-    """NumPy with everything in float32."""
+def numpy_float32(positions: int | NDArray[Any], dim: int) -> NDArray[np.float32]:
+    """NumPy with everything in float32, of so many positions or of these."""
+    positions = np.arange(positions) if isinstance(positions, int) else positions
     step = np.float32(-math.log(BASE) / dim)
     frequencies = np.exp(np.arange(0, dim, 2, dtype=np.float32) * step)
-    angles = np.arange(length, dtype=np.float32)[:, None] * frequencies
-    pe = np.empty((length, dim), np.float32)
+    angles = positions.astype(np.float32)[:, None] * frequencies
+    pe = np.empty((len(positions), dim), np.float32)
     pe[:, 0::2] = np.sin(angles)
     pe[:, 1::2] = np.cos(angles)
     return pe
@@ -75,6 +77,16 @@ def torch_module(x: NDArray[Any], table: NDArray[Any]) -> Callable[[], object]:
             return embeddings + pe[:, :n]
 
     return forward
+
+
+def rope(x: NDArray[Any], cosines: NDArray[Any], sines: NDArray[Any], *, by_torch: bool) -> Callable[[], object]:
+    """Rotary embeddings of pairs (i, i + d / 2) by hand: x * cos + rotate_half(x) * sin."""
+    half = x.shape[-1] // 2
+    if not by_torch:
+        return lambda: x * cosines + np.concatenate([-x[..., half:], x[..., :half]], -1) * sines
+    torch: Any = importlib.import_module("torch")
+    q, cos, sin = (torch.from_numpy(array) for array in (x, cosines, sines))
+    return lambda: q * cos + torch.cat([-q[..., half:], q[..., :half]], -1) * sin
 
 
 def filled(length: int, dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:

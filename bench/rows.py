@@ -175,11 +175,54 @@ def sum_and(recipe: str, shape: tuple[int, int, int]) -> Pair:
     return partial(posenc.add, x, out=x), partial(np.add, x, table, out=x)
 
 
+def encode_and(recipe: str, dtype: str, shape: Shape) -> Pair:
+    """Encodings of random positions into an array that is there already, and a recipe's new one."""
+    import numpy as np
+
+    import posenc
+    from bench import recipes
+
+    positions = np.random.default_rng(0).random(shape[0]) * 10_000
+    task = partial(posenc.encode, positions, shape[1], out=np.empty(shape, dtype))
+    if recipe == "numpy_float64":
+        return task, partial(recipes.numpy_float64, positions, shape[1], dtype)
+    return task, partial(recipes.numpy_float32, positions, shape[1])
+
+
+def packed_and_table(shape: Shape) -> Pair:
+    """Positions of packed sequences of 100 to 900 tokens, and a table, into an array that is there already."""
+    import numpy as np
+
+    import posenc
+
+    lengths = np.random.default_rng(0).integers(100, 900, shape[0] // 100)
+    positions = posenc.positions_from_lengths(lengths)[: shape[0]]
+    out = np.empty(shape, np.float32)
+    return partial(posenc.encode, positions, shape[1], out=out), partial(posenc.table, *shape, out=out)
+
+
+def rotate_and(recipe: str, shape: tuple[int, int, int, int]) -> Pair:
+    """Queries rotated into a new array, and a recipe's with tables of cosines and sines that are there already."""
+    import numpy as np
+
+    import posenc
+    from bench import recipes
+
+    x, positions = np.ones(shape, np.float32), np.arange(shape[-2])
+    if recipe == "torch" and not recipes.has_torch():
+        raise Skipped("torch is not installed")
+    rope = posenc.convention("rope_halves", shape[-1])
+    sines, cosines = rope.sincos(positions, duplicate="halves")
+    return partial(rope.rotate, x, positions), recipes.rope(x, cosines, sines, by_torch=recipe == "torch")
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SMALL, MIDDLE, LARGE, HUGE = (512, 512), (2048, 512), (8192, 1024), (65536, 1024)
 LARGE_PART = (256, 1024)  # enough of LARGE for a slow recipe
 LONG = (81920, 1024)
+HEADS = (1, 32, 4096, 128)
+RANDOM32, RANDOM64 = (("numpy_float64", dtype, (65536, 256)) for dtype in ("float32", "float64"))
 MEMORY_MIB = 4 + 32  # of which 32 are the cache
 
 ROWS = (
@@ -222,6 +265,15 @@ ROWS = (
     Row(
         "add float32 32x512x512, a new array", "torch module", None, "warm", SPEEDUP, partial(sum_and, "torch", (32, 512, 512))
     ),
+    Row("encode float32 65536 random x 256, warm", "NumPy float64", (30, 15), "warm", SPEEDUP, partial(encode_and, *RANDOM32)),
+    Row(
+        *("encode float32 65536 random x 256, warm", "NumPy float32", (5, 2.5), "warm", SPEEDUP),
+        partial(encode_and, "numpy_float32", *RANDOM32[1:]),
+    ),
+    Row("encode float64 65536 random x 256, warm", "NumPy float64", (15, 8), "warm", SPEEDUP, partial(encode_and, *RANDOM64)),
+    Row("encode float32 65536 packed x 256, warm", "table", None, "warm", RATIO, partial(packed_and_table, (65536, 256))),
+    Row("rotate float32 1x32x4096x128, new", "NumPy RoPE", (5, 5), "warm", SPEEDUP, partial(rotate_and, "numpy", HEADS)),
+    Row("rotate float32 1x32x4096x128, new", "torch RoPE", None, "warm", SPEEDUP, partial(rotate_and, "torch", HEADS)),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
     Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),

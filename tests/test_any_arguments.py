@@ -1,4 +1,4 @@
-"""hypothesis drives `table` and `add` with arguments of every kind.
+"""hypothesis drives `table`, `encode` and `add` with arguments of every kind.
 
 A call ends in the right bits, those of the accurate path for a table and of NumPy's operations for a sum, or in a TypeError,
 ValueError or MemoryError that names a parameter and leaves ``out`` as it was. What is right as documented is not refused.
@@ -17,7 +17,7 @@ from posenc import _arrays
 hypothesis = pytest.importorskip("hypothesis", reason="the arguments are chosen by hypothesis")
 st = hypothesis.strategies
 
-EXAMPLES = int(os.environ.get("POSENC_EXAMPLES", "5500"))  # of each of the two tests
+EXAMPLES = int(os.environ.get("POSENC_EXAMPLES", "5500"))  # of each of the first two tests
 settings = hypothesis.settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -25,7 +25,7 @@ settings = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 NAMES = {*inspect.signature(posenc.Encoding).parameters, *inspect.signature(posenc.table).parameters}
-NAMES |= {*inspect.signature(posenc.add).parameters, "positions[", "POSENC"}
+NAMES |= {*inspect.signature(posenc.encode).parameters, *inspect.signature(posenc.add).parameters, "positions[", "POSENC"}
 NO_INTEGER = [None, 1.0, "3", True, [1], np.float64(2), 2 + 0j, object()]
 NO_ARRAY = [None, "text", {}, [[1.0], [2.0, 3.0]], np.ma.masked_array([1.0, 2.0]), np.array("2020", "M8[Y]"), object()]
 
@@ -219,19 +219,60 @@ def test_add(data):
     check_sum(got, before, chosen, rows_of(chosen, before, points, axis, start), keywords.get("scale", 1.0), where)
 
 
-def positions(choice, lead):
+@settings
+@hypothesis.given(st.data())
+def test_encode(data):
+    choice = Choice(data)
+    dim, dtype = choice.integer(1, 40), choice.one(DTYPES)
+    lead = tuple(choice.one([0, 1, 2, 3, 40]) for _ in range(choice.integer(0, 3)))
+    keywords = encoding(choice)
+    keywords |= {"threads": choice.of(THREADS)} if choice.given() else {}
+    if choice.given(4):
+        given = range(choice.integer(-50, 50), choice.integer(-50, 50), choice.one([1, -1, 2, -3, 100]))
+        points, lead = np.array(given, int), (len(given),)
+    else:
+        points, given = positions(choice, lead, whole=True)
+    where = None
+    if choice.given():
+        where = np.random.default_rng(choice.integer(0, 9)).random(lead) < 0.5
+        keywords["where"] = choice.of(Argument([where], 1, np.ones(len(lead) + 7, bool), "yes", where + 1))
+    out = block = None
+    if choice.given():
+        out, block = memory(choice, (*lead, dim), dtype, "table")
+        keywords["out"] = out
+    else:
+        keywords["dtype"] = choice.of(Argument([dtype], "int8", object(), 3))
+    got = outcome(lambda: posenc.encode(given, dim, **keywords), choice, block)
+    if got is None:
+        return
+    assert out is None or got is out
+    assert got.shape == (*lead, dim)
+    names = inspect.signature(posenc.Encoding).parameters
+    chosen = posenc.Encoding(dim, **{name: value for name, value in keywords.items() if name in names})
+    want = np.empty((points.size, dim), got.dtype)
+    if want.size:
+        chosen._rows.write(want, np.ascontiguousarray(points).ravel(), 1, fast_bound=np.inf)
+    want = want.reshape(*lead, dim)
+    if where is not None:
+        want[~where] = 0
+    assert (bits(got) == bits(want)).all()
+
+
+def positions(choice, lead, *, whole=False):
     """Positions as integers that broadcast to a shape, and in the form in which they are given."""
-    shape = tuple(choice.one([1, n, n]) for n in lead)[choice.integer(0, len(lead)) :]
+    shape = lead if whole else tuple(choice.one([1, n, n]) for n in lead)[choice.integer(0, len(lead)) :]
     rng = np.random.default_rng(choice.integer(0, 99))
     points = rng.integers(-60, 60, shape)
     if choice.given() and points.size:
-        points = (np.arange(points.size) + choice.integer(-9, 9)).reshape(shape)
+        points = (np.arange(points.size) % 90 + choice.integer(-9, 9)).reshape(shape)
     kinds = [np.int64, np.int8, np.float32, np.float64, np.float16, ">i4", "<f8"]
     forms = [points.astype(kind) for kind in kinds] + [
         points.tolist() if points.size else points,
         points[..., ::-1][..., ::-1] if shape else points,
     ]
-    wrong = [points.astype(complex), points > 0, points + 2.0**54, np.full(shape, np.nan), np.ones(len(lead) + 9, int), "0", 1j]
+    wrong = [points.astype(complex), points > 0, points + 2.0**54, np.full(shape, np.nan), "0", 1j]
+    if not whole:
+        wrong.append(np.ones(len(lead) + 9, int))
     return points, choice.one(wrong if choice.fault(3) else forms)
 
 

@@ -690,9 +690,11 @@ def test_rebuilt(encoding: Encoding) -> None:
 def test_equality() -> None:
     for i, one in enumerate(ENCODINGS):
         for j, other in enumerate(ENCODINGS):
-            assert (one == other) is (i == j)
-            assert (one != other) is (i != j)
-    assert len({*ENCODINGS, *map(copy.deepcopy, ENCODINGS)}) == len(ENCODINGS)
+            alike = parameters(one)[1:] == parameters(other)[1:]  # all but how they are written
+            assert (one == other) is alike
+            assert (one != other) is not alike
+            assert alike is (i == j) or {i, j} == {0, 13}
+    assert len({*ENCODINGS, *map(copy.deepcopy, ENCODINGS)}) == len(ENCODINGS) - 1
     assert Encoding(np.int8(4), base=np.float32(100), amplitude=1, first=np.int64(0)) == Encoding(4, base=100.0)
     for stranger in (4, "Encoding(4)", None, frequencies.paper(4), repr(Encoding(4))):
         assert Encoding(4) != stranger
