@@ -201,7 +201,9 @@ def test_add(data):
         shape = tuple(choice.one([1, n]) for n in lead)[choice.integer(0, len(lead)) :]
         where = np.random.default_rng(choice.integer(0, 9)).random(shape) < 0.5
         keywords["where"] = choice.of(
-            Argument([where, where.tolist() if where.size else where], *(1, np.ones(len(lead) + 7, bool), "yes", where + 1))
+            Argument(
+                [where, where.tolist() if where.size else where], *(1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1)
+            )
         )
     before = x.copy()
     out = None
@@ -235,7 +237,7 @@ def test_encode(data):
     where = None
     if choice.given():
         where = np.random.default_rng(choice.integer(0, 9)).random(lead) < 0.5
-        keywords["where"] = choice.of(Argument([where], 1, np.ones(len(lead) + 7, bool), "yes", where + 1))
+        keywords["where"] = choice.of(Argument([where], 1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1))
     out = block = None
     if choice.given():
         out, block = memory(choice, (*lead, dim), dtype, "table")

@@ -84,13 +84,13 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
             lambda dim, e: paper(dim, e["base"]),
             "base**(-2k/d), s0 c0 s1 c1 ...",
             'the paper "Attention Is All You Need", the PyTorch tutorial, the Annotated Transformer, OpenNMT-py, ESPnet, NeMo, '
-            "SpeechBrain, keras_hub, XLM, Informer, burn",
+            "SpeechBrain, keras_hub, XLM, the original Informer, burn",
             note="OpenNMT-py and ESPnet multiply x by sqrt(d) before adding: add(x, scale=d**0.5)",
         ),
         "marian": Convention(
             lambda dim, e: paper(dim, e["base"]),
             "base**(-2k/d), [s .. | c ..], one sine more in odd widths",
-            "the Marian family and CTRL in Hugging Face transformers, the TensorFlow tutorial, Sockeye, the table of GPT-J",
+            "the Marian family, CTRL and Informer in Hugging Face transformers, the TensorFlow tutorial, Sockeye, GPT-J's table",
             layout="concatenated",
         ),
         "tensor2tensor": Convention(
