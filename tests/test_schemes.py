@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import oracle
 import pytest
 
 from posenc import schemes
@@ -176,3 +177,39 @@ def test_public_names():
     for name in functions:
         for section in ("Parameters", "Returns", "Raises", "Notes", "Examples"):
             assert f"    {section}\n    {'-' * len(section)}\n" in getattr(schemes, name).__doc__, (name, section)
+
+
+# ---- sine ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("octaves", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 5, 64])
+def test_sine_is_correctly_rounded(d, octaves):
+    gmpy2 = pytest.importorskip("gmpy2", reason="sines are compared with MPFR")
+    got = schemes.sine(50, d, octaves)
+    frequencies = [oracle.power(2 if octaves else 10000, -j, 1 if octaves else max(d - 1, 1)) for j in range(d)]
+    with gmpy2.context(oracle.WIDE):
+        want = [[oracle.rounded(gmpy2.sin(i * w), "float32") for w in frequencies] for i in range(50)]
+    assert (got.dtype, got.shape) == (np.float32, (50, d))
+    assert got.tolist() == want
+
+
+def test_sine_without_rows():
+    assert schemes.sine(0, 3).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, 2), ValueError, "n is -1; it must be at least 0"),
+        ((2, 0), ValueError, "d is 0; it must be at least 1"),
+        ((2, 201, True), ValueError, "d is 201; it must be at most 200"),
+        ((2.0, 2), TypeError, "n must be an integer"),
+        ((2, True), TypeError, "d must be an integer"),
+        ((2, 2, 1), TypeError, "octaves must be a bool"),
+        ((2**40, 2**20), MemoryError, "cannot be allocated"),
+    ],
+)
+def test_sine_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        schemes.sine(*arguments)

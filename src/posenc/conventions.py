@@ -90,7 +90,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
         "marian": Convention(
             lambda dim, e: paper(dim, e["base"]),
             "base**(-2k/d), [s .. | c ..], one sine more in odd widths",
-            "the Marian family, CTRL and Informer in Hugging Face transformers, the TensorFlow tutorial, Sockeye, GPT-J's table",
+            "the Marian family, CTRL and Informer in Hugging Face transformers, the TensorFlow tutorial, Sockeye, GPT-J",
             layout="concatenated",
         ),
         "tensor2tensor": Convention(
