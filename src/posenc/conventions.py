@@ -1,4 +1,27 @@
-"""The conventions in use, by name: a table of data. `convention` makes an `Encoding` of an entry and its extras."""
+"""The conventions in use, by name: a table of data. `convention` makes an `Encoding` of an entry and its extras.
+
+The row of position 1 at width 4, of each with its defaults:
+
+>>> import posenc
+>>> for name in posenc.CONVENTIONS:
+...     print(f"{name:13}", *(f"{value:8.5f}" for value in posenc.convention(name, 4).encode(1, dtype="float64")))
+transformer    0.84147  0.54030  0.01000  0.99995
+marian         0.84147  0.01000  0.54030  0.99995
+tensor2tensor  0.84147  0.00010  0.54030  1.00000
+ddpm           0.84147  0.00010  0.54030  1.00000
+fairseq        0.84147  0.00010  0.54030  1.00000
+opennmt-tf     0.84147  0.00010  0.54030  1.00000
+whisper        0.84147  0.00010  0.54030  1.00000
+musicgen       0.54030  1.00000  0.84147  0.00010
+diffusion      0.54030  0.99995  0.84147  0.01000
+diffusers      0.84147  0.00010  0.54030  1.00000
+mlx            0.59501  0.00007  0.38205  0.70711
+multidim       0.84147  0.54030  0.01000  0.99995
+depthcharge   -0.00000  0.00063  1.00000  1.00000
+rope           0.54030  0.84147  0.99995  0.01000
+rope_halves    0.54030  0.99995  0.84147  0.01000
+octaves        0.84147  0.54030  0.90930 -0.41615
+"""
 
 import math
 from collections.abc import Callable, Mapping

@@ -90,7 +90,7 @@ typedef struct {
 enum { POSENC_DONE, POSENC_NO_MEMORY, POSENC_UNSETTLED }; /* how a work item ends */
 
 /* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
- * stand above the functions that claim them, in rows.h. */
+ * stand above the functions that claim them, in rows.h and points.h. */
 #define POSENC_DOUBLE_BOUND 0x1p-50        /* of rows in doubles, the fast path of all but float64 */
 #define POSENC_DOUBLE_DOUBLE_BOUND 0x1p-90 /* of rows in double-doubles: the fast path of float64 and the accurate path */
 

@@ -88,8 +88,8 @@ static uint64_t points_marked(ptrdiff_t m, const double *restrict t0, const doub
 /* A row of pairs in double-doubles.
  *
  * Bound: the phase is off by 2^-74 turns, the angle by 2^-71.3 radians, its reduction and the product with 2 pi by 2^-103. Sine
- * and cosine sum the terms from x^8 on in doubles: these are below 2^-15.3 and off by 2^-53 of that; the rest is off by 2^-100.
- * Together below 2^-67.9 * 2^-0.1; while |p w| < 1 all is relative to the angle. */
+ * and cosine sum the terms from x^8 on in doubles: these are below 2^-18 and off by 2^-51 of that; the rest is off by 2^-100.
+ * Together below 2^-68; while |p w| < 1 all is relative to the angle. */
 static inline limits pair_double_double(const point *at, double t0, double t1)
 {
     const pair_bounds bound = bounds_at(at, t0);
