@@ -13,7 +13,7 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
                          double *above, double *high, double *low, double *bound)
 {
     static tile t;
-    const posenc_waves waves = {n, turns, 0};
+    const posenc_waves waves = {n, turns, 0.0, 0};
     posenc_job job = {.waves = waves, .dim = 2 * n, .columns = 2 * n, .interleaved = 1, .second = n, .amplitude = amplitude, .scale = 1.0,
                       .start = start, .step = 1, .length = blocks * POSENC_BLOCK, .dtype = POSENC_FLOAT64};
     const ptrdiff_t width = 2 * n;
@@ -59,7 +59,7 @@ EXPORT int driver_blocks(ptrdiff_t n, const double *turns, double amplitude, int
 EXPORT void driver_direct(ptrdiff_t n, const double *turns, int64_t p, double *sin_high, double *sin_low, double *cos_high,
                           double *cos_low)
 {
-    const posenc_waves waves = {n, turns, 0};
+    const posenc_waves waves = {n, turns, 0.0, 0};
     phasors row;
     direct(&waves, 0, n, position_of(p, 0.0), 1.0, &row);
     memcpy(sin_high, row.sin_high, (size_t)n * sizeof(double));

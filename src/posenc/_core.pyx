@@ -41,6 +41,7 @@ cdef extern from "kernel.h" nogil:
     ctypedef struct posenc_waves:
         Py_ssize_t n
         const double *turns
+        double largest
         int exact
 
     ctypedef struct posenc_job:
@@ -172,13 +173,16 @@ cdef class Waves:
     cdef readonly Py_ssize_t nbytes
 
     def __cinit__(self, const double[:, ::1] series, bint exact):
-        cdef Py_ssize_t n = series.shape[1]
+        cdef Py_ssize_t k, n = series.shape[1]
         self.nbytes = 3 * n * sizeof(double)
         cdef double *turns = <double *>PyMem_RawMalloc(self.nbytes)
         if turns == NULL:
             raise MemoryError
         self.waves.n = n
         self.waves.exact = exact
+        self.waves.largest = 0.0
+        for k in range(n):
+            self.waves.largest = max(self.waves.largest, abs(series[0, k]))
         self.waves.turns = turns
         if n:
             memcpy(turns, &series[0, 0], self.nbytes)

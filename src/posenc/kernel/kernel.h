@@ -22,7 +22,8 @@ enum posenc_dtype { POSENC_FLOAT32, POSENC_FLOAT64, POSENC_FLOAT16, POSENC_BFLOA
 typedef struct {
     ptrdiff_t n;
     const double *turns;
-    int exact; /* each is turns[k], without an error: sines and cosines may be 0 */
+    double largest; /* size of the turns */
+    int exact;      /* each is turns[k], without an error: sines and cosines may be 0 */
 } posenc_waves;
 
 /* Rows to be made. All sizes are checked by the caller: start + length - 1 is an int64, |position * w| <= 2^64,

@@ -307,7 +307,7 @@ static void fill_directly(tile *t, ptrdiff_t row)
     const posenc_job *job = t->job;
     const position p = position_at(job, row);
     const double size = fabs(p.high + p.low);
-    const int fast = p.low == 0.0 && size >= SMALLEST_POSITION && size * t->largest <= MOST_TURNS && !is_tiny(t, size);
+    const int fast = p.low == 0.0 && size >= SMALLEST_POSITION && size * job->waves.largest <= MOST_TURNS && !is_tiny(t, size);
     const int doubt = !fast || point_row(t, p.high, t->sines, t->cosines);
     for (int i = 0; i < t->segment_count; i++) {
         const segment *s = &t->segments[i];
@@ -336,7 +336,6 @@ static void start_tile(tile *t, const posenc_job *job, ptrdiff_t item, char *out
     t->m = n - k < POSENC_TILE ? n - k : POSENC_TILE;
     t->shift = posenc_shift(out, posenc_size(job->dtype));
     t->smallest = smallest_slope(t);
-    t->largest = largest_turns(t);
     t->rotations = NULL;
     t->out = out;
     t->out_row = out_row;

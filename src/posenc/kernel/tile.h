@@ -19,7 +19,6 @@ typedef struct {
     ptrdiff_t k, m;  /* its frequencies: k .. k + m - 1 */
     ptrdiff_t shift; /* where its column arrays begin, so that they are aligned where rows are made */
     double smallest; /* of the sines' slopes that are not 0, or less */
-    double largest;  /* of the turns per position */
     int segment_count;
     segment segments[2];
     const double *rotations; /* NULL: rows are evaluated directly */
@@ -191,15 +190,6 @@ static double smallest_slope(const tile *t)
         smallest = slope > 0.0 && slope < smallest ? slope : smallest;
     }
     return smallest;
-}
-
-static double largest_turns(const tile *t)
-{
-    const double *turns = t->job->waves.turns + t->k;
-    double largest = 0.0;
-    for (ptrdiff_t i = 0; i < t->m; i++)
-        largest = fabs(turns[i]) > largest ? fabs(turns[i]) : largest;
-    return largest;
 }
 
 /* Whether values at positions of that size and beyond may be too small for marked_bfloat16. */
