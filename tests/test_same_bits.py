@@ -9,7 +9,7 @@ import pytest
 from conftest import DTYPES
 
 import posenc
-from posenc import _threads
+from posenc import _arrays, _threads
 from posenc._load import core
 
 CASES = [
@@ -150,5 +150,5 @@ def test_exception_flags_are_not_raised(driver):
     out, encoding = np.empty((64, 8), np.float32), posenc.Encoding(8, base=1e60, amplitude=1e-30)
     waves = encoding._rows.frequencies.waves()
     before = driver.control(0x1F80)
-    core.fill(out, 0, core.FLOAT32, waves, None, encoding._rows._layout, 1, False, None)
+    core.fill(out, 0, _arrays.FLOAT32_FORMAT, waves, None, encoding._rows._layout, 1, False, None)
     assert driver.control(before) == 0x1F80

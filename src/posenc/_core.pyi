@@ -1,8 +1,12 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+class Format(Protocol):
+    @property
+    def code(self) -> int: ...
 
 Points = int | range | NDArray[np.int64] | NDArray[np.float64]
 
@@ -36,13 +40,13 @@ class Layout:
 def fill(
     out: NDArray[Any],
     points: Points,
-    dtype: int,
+    form: Format,
     waves: Waves,
     rotations: Rotations | None,
     layout: Layout,
     threads: int,
     stream: bool,
-    entry: Callable[[int, int], float],
+    entry: Callable[[Any, float, int], float],
     fast_bound: float = 0.0,
     accurate_bound: float = 0.0,
     where: NDArray[np.bool_] | None = None,
@@ -61,12 +65,12 @@ class Sum:
         batch: list[tuple[int, int, int, int]],
         dtype: int,
         scale: float,
-        rows_dtype: int,
+        form: Format,
         waves: Waves,
         rotations: Rotations | None,
         layout: Layout,
         stream: bool,
-        entry: Callable[[int, int], float],
+        entry: Callable[[Any, float, int], float],
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
         pairs: tuple[bool, bool] | None = None,

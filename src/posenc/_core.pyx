@@ -244,19 +244,26 @@ cdef class Layout:
 
 
 cdef class _Settling:
-    """The function that settles entries, called from any thread, and the first exception it ended in."""
+    """What settles entries, called from any thread, and the first exception it ended in."""
 
-    cdef object entry
+    cdef object entry, form, points
     cdef BaseException error
 
-    def __cinit__(self, entry):
+    def __cinit__(self, entry, form, points):
         self.entry = entry
+        self.form = form
+        self.points = points
+
+    cdef object position(self, Py_ssize_t row):
+        if isinstance(self.points, int):
+            return self.points + row
+        return self.points[row] if isinstance(self.points, range) else self.points.item(row)
 
 
 cdef double _settle(void *context, Py_ssize_t row, Py_ssize_t column) noexcept with gil:
     cdef _Settling settling = <_Settling>context
     try:
-        return settling.entry(row, column)
+        return settling.entry(settling.form, settling.position(row), column)
     except BaseException as error:
         settling.error = settling.error or error
         return NAN
@@ -308,18 +315,19 @@ cdef int _set_points(posenc_job *job, object points) except -1:
     return 0
 
 
-def fill(out, points, int dtype, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
+def fill(out, points, form, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
          double fast_bound=0.0, double accurate_bound=0.0, where=None, second=None):
     """Write encodings into ``out`` (2-D, rows contiguous, elements of the dtype's size), a row for each position.
 
     ``points`` are the first of consecutive positions, a range, or a contiguous array of int64 or float64; ``where`` is None or
     contiguous booleans, False for rows of zeros. A concatenated layout's
-    second half goes into ``second``, if given, an array of the same strides as ``out``. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(row, column)`` is asked for what arithmetic in
-    double-double cannot prove. Bounds other than 0 replace the proven ones.
+    second half goes into ``second``, if given, an array of the same strides as ``out``. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(form, position, column)`` is asked for what
+    arithmetic in double-double cannot prove; ``form.code`` is the dtype's number. Bounds other than 0 replace the proven ones.
     """
     cdef posenc_job job
     cdef Py_buffer view
-    cdef _Settling settling = _Settling(entry)
+    cdef _Settling settling = _Settling(entry, form, points)
+    cdef int dtype = form.code
     cdef Py_ssize_t items, i
     cdef int end, worst = 0
     cdef const posenc_kernel *chosen = _kernel
@@ -376,7 +384,7 @@ cdef Py_ssize_t _set_axes(posenc_axes *axes, list given) except -1:
 cdef class Sum:
     """out = scale * x + encodings or, with ``pairs``, x rotated; in work items that ``write`` computes.
 
-    ``pairs`` is (interleaved, cos_first), of x; then ``layout`` is concatenated and ``rows_dtype`` float64.
+    ``pairs`` is (interleaved, cos_first), of x; then ``layout`` is concatenated and ``form``, of the rows, float64.
 
     ``rows`` and ``batch`` are the axes along which positions go and those that share them, outermost first: (size, bytes
     from element to element in x, in out, in where). ``where`` is None or booleans. The rest is as for ``fill``.
@@ -389,13 +397,13 @@ cdef class Sum:
     cdef tuple kept
     cdef readonly Py_ssize_t items
 
-    def __cinit__(self, x, out, where, points, list rows, list batch, int dtype, double scale, int rows_dtype, Waves waves,
+    def __cinit__(self, x, out, where, points, list rows, list batch, int dtype, double scale, form, Waves waves,
                   Rotations rotations, Layout layout, bint stream, entry, double fast_bound=0.0, double accurate_bound=0.0,
                   tuple pairs=None):
         self.kernel = _kernel
-        self.settling = _Settling(entry)
+        self.settling = _Settling(entry, form, points)
         self.kept = (x, out, where, points, waves, rotations)
-        _describe(&self.job, rows_dtype, waves, rotations, layout, fast_bound, accurate_bound)
+        _describe(&self.job, form.code, waves, rotations, layout, fast_bound, accurate_bound)
         self.job.length = _set_axes(&self.sum.rows, rows)
         self.sum.width = x.shape[x.ndim - 1]
         self.job.dim = self.sum.width if pairs is None else layout.columns

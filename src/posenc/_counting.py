@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posenc import _arrays, _check
+from posenc._positions import check_all
 
 _INT64 = np.dtype(np.int64)
 
@@ -50,7 +51,7 @@ def positions_from_mask(mask: ArrayLike) -> NDArray[np.int64]:
     _check_sequence("mask", marks)
     positions = _arrays.fresh(marks.shape, _INT64)
     if marks.dtype != np.bool_:
-        _check_all("mask", marks, (marks < 0) | (marks > 1), "0 or 1")
+        check_all("mask", marks, (marks < 0) | (marks > 1), "0 or 1")
         marks = marks.astype(np.bool_)
     _count(marks, positions)
     positions -= marks
@@ -136,7 +137,7 @@ def positions_from_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     counts = _checked("lengths", lengths, "iu", "integers, of int64 or uint64 at most")
     if counts.ndim != 1:
         raise ValueError(f"lengths has shape {counts.shape}; it must be one-dimensional")
-    _check_all("lengths", counts, counts < 0, "at least 0")
+    check_all("lengths", counts, counts < 0, "at least 0")
     steps = _arrays.fresh((sum(counts.tolist()),), _INT64)  # the sum is Python's, which does not overflow
     sizes = counts[counts > 0].astype(np.int64)
     steps.fill(1)
@@ -164,12 +165,6 @@ def _checked(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
 def _check_sequence(name: str, array: NDArray[Any]) -> None:
     if array.ndim == 0:
         raise ValueError(f"{name} has shape (); it must have at least one axis, the last that of the sequence")
-
-
-def _check_all(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
-    if wrong.any():
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name}[{', '.join(map(str, index))}] is {array[index]}; it must be {right}")
 
 
 def _count(marks: NDArray[np.bool_], out: NDArray[np.int64]) -> None:

@@ -41,9 +41,9 @@ def checked(array: NDArray[Any], where: NDArray[np.bool_] | None, name: str = "p
     if where is not None:
         array = np.where(_used(where, array.shape), array, array.dtype.type(0))
     if kind == "u":
-        _check_all(name, array, array > np.uint64(_check.INT64_MAX), "an int64")
+        check_all(name, array, array > np.uint64(_check.INT64_MAX), "an int64")
     if kind not in "iu":
-        _check_all(name, array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
+        check_all(name, array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
         whole = array.astype(np.int64)
         if (whole != array).any():
             return np.asarray(array, order="C")
@@ -114,7 +114,8 @@ def _used(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]
     return used
 
 
-def _check_all(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
+def check_all(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], right: str) -> None:
+    """Raise for the first element that is ``wrong``, saying where it is and what would be right."""
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
         place = f"{name}[{', '.join(map(str, index))}]" if index else name

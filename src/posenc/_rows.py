@@ -1,7 +1,6 @@
 """`Rows`: the rows of an encoding, written by the core."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -62,12 +61,11 @@ class Rows:
         rotations = self._rotations(waves, form, core.shift_of(buffer)) if turns else None
         if stream is None:
             stream = nbytes >= _STREAM_FROM
-        how = form.code, waves, rotations, self._layout, threads, stream
-        bounds = fast_bound, accurate_bound
+        how = form, waves, rotations, self._layout, threads, stream, self.entry, fast_bound, accurate_bound
         if second is not None and form.code == core.BFLOAT16:
             second = second.view(np.uint16)
         if nbytes <= _SLICE_BYTES:
-            core.fill(buffer, points, *how, self._entry_of(form, points), *bounds, where, second)
+            core.fill(buffer, points, *how, where, second)
             return
         rows = max(1, _SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
         for begin in range(0, length, rows):  # between two calls Python sees to signals
@@ -75,7 +73,7 @@ class Rows:
             some = points + begin if isinstance(points, int) else points[part]
             mask = None if where is None else where[part]
             half = None if second is None else second[part]
-            core.fill(buffer[part], some, *how, self._entry_of(form, some), *bounds, mask, half)
+            core.fill(buffer[part], some, *how, mask, half)
 
     def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
         """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
@@ -84,17 +82,11 @@ class Rows:
         kind = self.interleaved, form.code, shift
         return CACHE.get((self.frequencies.key, kind), lambda: core.Rotations(waves, *kind))
 
-    def _entry_of(self, form: _arrays.Format, points: Points) -> Callable[[int, int], float]:
-        """What the core asks for an entry that it cannot prove."""
-        if isinstance(points, np.ndarray):
-            return partial(self.entry, form, points.item)
-        return partial(self.entry, form, points.__add__ if isinstance(points, int) else points.__getitem__)
-
-    def entry(self, form: _arrays.Format, position_of: Callable[[int], float], row: int, column: int) -> float:
-        """An entry by exact arithmetic."""
+    def entry(self, form: _arrays.Format, position: float, column: int) -> float:
+        """An entry by exact arithmetic, for what the core cannot prove."""
         k, is_cosine = self._at(column)
         turns, rational = partial(self.frequencies.turns, k), self.frequencies.rational_turns(k)
-        return _exact.entry(turns, rational, position_of(row), is_cosine, self.amplitude, form.precision, form.smallest)
+        return _exact.entry(turns, rational, position, is_cosine, self.amplitude, form.precision, form.smallest)
 
     def _at(self, column: int) -> tuple[int, bool]:
         """The frequency that stands in a column, and whether as its cosine."""
@@ -132,11 +124,11 @@ class Rows:
         if x_form.code == core.BFLOAT16:
             x, out = x.view(np.uint16), out.view(np.uint16)
         work = core.Sum(
-            *(x, out, where, points, rows, batch, x_form.code, scale, form.code, waves),
+            *(x, out, where, points, rows, batch, x_form.code, scale, form, waves),
             self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
             self._layout,
             out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
-            self._entry_of(form, points),
+            self.entry,
             *(fast_bound, accurate_bound, pairs),
         )
         step = max(1, work.items * _SLICE_BYTES // out.nbytes)
