@@ -75,7 +75,10 @@ class BuildKernels(build_ext):
 
 core = Extension(
     "posenc._core",
-    sources=["src/posenc/_core.pyx", f"{KERNEL}/dispatch.c", f"{KERNEL}/geometric.c", f"{KERNEL}/kernel_baseline.c"],
+    sources=[
+        "src/posenc/_core.pyx",
+        *(f"{KERNEL}/{name}.c" for name in ("dispatch", "geometric", "spread", "kernel_baseline")),
+    ],
     depends=[str(path) for path in Path(KERNEL).glob("*.[ch]")],
     include_dirs=[KERNEL],
 )

@@ -191,7 +191,7 @@ LARGE = [(1, 1100, 96), (5, 300, 1030), (300, 3, 64), (4000, 1, 33), (2, 3000, 3
 def test_threads_and_slices(shape, threads, item, dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
     if item == "small slices":
-        monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
+        monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
     x = numbers(shape, dtype)
     same(posenc.add(x, start=-7, threads=threads), expected(x, table(*shape[1:], dtype, start=-7)))
 

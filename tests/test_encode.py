@@ -176,9 +176,9 @@ def test_order_does_not_matter(dtype, kernel):
 def test_threads_streams_and_slices(threads, stream, small, dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
     if small:
-        monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
+        monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
     if stream:
-        monkeypatch.setattr(_rows, "_STREAM_FROM", 0)
+        monkeypatch.setattr(_rows, "STREAM_FROM", 0)
     for positions in (np.arange(1300) / 3, np.r_[0:700, 0:600], range(0, 3900, 3)):
         got = posenc.encode(positions, 37, dtype=dtype, threads=threads, where=np.arange(1300) % 5 > 0)
         rows = [0, 1, 2, 511, 512, 699, 701, 1299]

@@ -214,7 +214,7 @@ print(True in ends)
 
 
 def test_interrupt_between_slices_of_a_sum(monkeypatch):
-    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
     written = []
 
     class Interrupted(core.Sum):

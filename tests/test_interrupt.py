@@ -12,7 +12,7 @@ from posenc._load import core
 
 @pytest.fixture
 def small_slices(monkeypatch):
-    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
 
 
 def test_slices_are_one_table(dtype, small_slices, monkeypatch):

@@ -98,7 +98,7 @@ def test_rotate_in_any_memory(dtype, kernel):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_rotate_with_threads(threads, dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
-    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
     encoding, x = posenc.convention("rope_halves", 64), numbers((2, 4, 700, 64), dtype)
     same(encoding.rotate(x, np.arange(700), threads=threads), rotated(x, np.arange(700), encoding))
 
@@ -178,8 +178,8 @@ def test_sincos(positions, dtype, kernel):
 
 def test_large_sincos(dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
-    monkeypatch.setattr(_rows, "_SLICE_BYTES", 1)
-    monkeypatch.setattr(_rows, "_STREAM_FROM", 0)
+    monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
+    monkeypatch.setattr(_rows, "STREAM_FROM", 0)
     table = posenc.table(1300, 1102, layout="concatenated", dtype=dtype)
     for positions in (range(1300), np.arange(1300)):
         sines, cosines = posenc.sincos(positions, 1102, dtype=dtype, threads=2)

@@ -108,7 +108,7 @@ def _whole_table(encoding: _encoding.Encoding, arguments: argparse.Namespace) ->
     kind = _arrays.checked_dtype(arguments.dtype, None)
     if kind.name == "bfloat16":
         raise ValueError("dtype is 'bfloat16'; a .npy file holds float32, float64 or float16")
-    encoding._check_domain(kind, _encoding.farthest(start, length))
+    encoding._rows.check_domain(kind, _encoding.farthest(start, length))
     return length, start, kind
 
 

@@ -93,6 +93,23 @@ cdef extern from "kernel.h" nogil:
         Py_ssize_t batch_size
         int stream
 
+    ctypedef struct posenc_piece:
+        int axis
+        Py_ssize_t begin
+        Py_ssize_t size
+
+    ctypedef struct posenc_grid:
+        char *out
+        int axes
+        Py_ssize_t *size
+        Py_ssize_t *step
+        int pieces
+        posenc_piece *piece
+        int stream
+
+    ctypedef struct posenc_environment:
+        pass
+
     ctypedef struct posenc_kernel:
         const char *name
 
@@ -111,6 +128,9 @@ cdef extern from "kernel.h" nogil:
                           double *rotations)
     void posenc_geometric(const uint32_t *first, int first_exponent, const uint32_t *ratio, int ratio_exponent,
                           Py_ssize_t n, double *series)
+    void posenc_spread(const posenc_grid *grid, Py_ssize_t begin, Py_ssize_t end)
+    posenc_environment posenc_enter_default()
+    void posenc_leave_default(posenc_environment callers)
     int posenc_threads_possible(int wanted)
     void posenc_watch_forks()
     int posenc_is_forked()
@@ -441,6 +461,49 @@ cdef class Sum:
                 for i in range(begin, end):
                     worst |= posenc_add(self.kernel, &self.job, &self.sum, i)
         _check_end(worst, self.settling)
+
+
+# ---- grids -----------------------------------------------------------------------------------------------------------
+
+def spread(out, list pieces, Py_ssize_t begin, Py_ssize_t end, int threads, bint stream):
+    """Copy ``pieces`` of the rows ``begin`` .. ``end`` - 1 of ``out`` from where they are already.
+
+    ``out`` has a grid's axes and that of its columns, which is contiguous. A piece is (axis, first column, columns): its
+    entries are known where the indices along all other axes are 0. Axis -1 is for zeros.
+    """
+    cdef posenc_grid grid
+    cdef Py_ssize_t i, items, size = out.itemsize
+    grid.out = <char *>_address(out)
+    grid.axes = out.ndim - 1
+    for i in range(grid.axes):
+        grid.size[i], grid.step[i] = out.shape[i], out.strides[i]
+    grid.pieces = len(pieces)
+    for i, (axis, first, columns) in enumerate(pieces):
+        grid.piece[i].axis, grid.piece[i].begin, grid.piece[i].size = axis, first * size, columns * size
+    grid.stream = stream
+    cdef Py_ssize_t rows = max(1, (256 << 10) // (out.shape[grid.axes] * size))  # of an item
+    items = (end - begin + rows - 1) // rows
+    threads = posenc_threads_possible(min(threads, items))
+    with nogil:
+        if threads > 1:
+            for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
+                posenc_spread(&grid, begin + i * rows, min(begin + (i + 1) * rows, end))
+        else:
+            posenc_spread(&grid, begin, end)
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+cdef class DefaultArithmetic:
+    """A context in which this thread rounds to nearest and keeps subnormals, whatever its caller has it do."""
+
+    cdef posenc_environment callers
+
+    def __enter__(self):
+        self.callers = posenc_enter_default()
+
+    def __exit__(self, *_):
+        posenc_leave_default(self.callers)
 
 
 # ---- threads ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """`Encoding`: check once, allocate or take ``out``, call the core."""
 
-import math
 import sys
 from typing import Any, Literal
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays, _check, _pairs, _positions, _sums, _threads
-from posenc._rows import Rows
+from posenc._rows import Duplicate, Rows
 from posenc.frequencies import Frequencies, paper_pairs, positive_base
 
 Layout = Literal["interleaved", "concatenated"]
@@ -16,8 +15,6 @@ Odd = Literal["truncate", "zero", "error"]
 
 _LAYOUTS = ("interleaved", "concatenated")
 _ODD = ("truncate", "zero", "error")
-
-_LOG2_LARGEST_ANGLE = 64
 
 
 class Encoding:
@@ -68,7 +65,6 @@ class Encoding:
         "_dim",
         "_first",
         "_is_unusual",
-        "_log2_largest",
         "_odd",
         "_rows",
         "_rule",
@@ -78,7 +74,6 @@ class Encoding:
     _odd: Odd
     _first: int
     _rows: Rows
-    _log2_largest: float
     _is_unusual: bool  # frequencies or amplitude leave a table's domain to be checked
 
     def __init__(
@@ -111,7 +106,6 @@ class Encoding:
             "_odd": odd_name,
             "_first": _check.integer("first", first),
             "_rows": Rows(frequencies, dim, columns, interleaved=interleaved, cos_first=cos_first, amplitude=amplitude),
-            "_log2_largest": frequencies.log2_largest,
             "_is_unusual": frequencies.log2_largest > 0.0 or abs(amplitude) > 1.0,
         }
         for name, value in fields.items():
@@ -263,7 +257,7 @@ class Encoding:
             kind = _arrays.checked_dtype(dtype, out)
             form = _arrays.FORMATS[kind]
         if self._is_unusual:
-            self._check_domain(kind, farthest(start, length))
+            self._rows.check_domain(kind, farthest(start, length))
         shape = (length, self._dim)
         nbytes = length * self._dim * kind.itemsize
         if out is not None:
@@ -308,7 +302,7 @@ class Encoding:
         kind = _arrays.checked_dtype(dtype, out)
         if threads is not None:
             threads = _threads.checked("threads", threads)
-        self._check_domain(kind, _positions.farthest(points))
+        self._rows.check_domain(kind, _positions.farthest(points))
         shape = (*lead, self._dim)
         if out is None:
             out = _arrays.fresh(shape, kind)
@@ -384,7 +378,7 @@ class Encoding:
             points = _positions.checked(array, mask)
             reach = _positions.farthest(points)
             varies = _sums.varying(points, lead)
-        self._check_domain(kind, reach)
+        self._rows.check_domain(kind, reach)
         if out is None:
             out = _arrays.fresh(x.shape, x.dtype)
         else:
@@ -402,7 +396,7 @@ class Encoding:
         self,
         positions: ArrayLike | range,
         *,
-        duplicate: Literal["halves", "pairs"] | None = None,
+        duplicate: Duplicate | None = None,
         dtype: DTypeLike | None = None,
         out: tuple[NDArray[Any], NDArray[Any]] | None = None,
         threads: int | None = None,
@@ -429,16 +423,20 @@ class Encoding:
                [0.84147096, 0.00999983]], dtype=float32)
         """
         points, lead, _ = self._checked_points(positions, None)
-        name = None if duplicate is None else _check.choice("duplicate", duplicate, ("halves", "pairs"))
-        n = len(self._rows.frequencies)
-        shape = (*lead, n if name is None else 2 * n)
+        if duplicate is not None:
+            _check.choice("duplicate", duplicate, ("halves", "pairs"))
+        shape = (*lead, len(self._rows.frequencies) * (1 if duplicate is None else 2))
         kind = _pairs.checked_out(out, shape, dtype)
         if threads is not None:
             threads = _threads.checked("threads", threads)
-        self._check_domain(kind, _positions.farthest(points))
-        rows = _pairs.concatenated(self._rows)
-        sines, cosines = _pairs.sines_and_cosines(rows, points, lead, kind, threads)
-        return _pairs.placed(sines, name, shape, out and out[0]), _pairs.placed(cosines, name, shape, out and out[1])
+        self._rows.check_domain(kind, _positions.farthest(points))
+        rows = _pairs.concatenated(self._rows, duplicate=duplicate)
+        results = _pairs.sines_and_cosines(rows, points, lead, kind, threads)
+        if out is None:
+            return results
+        for array, values in zip(out, results, strict=True):
+            array[...] = values
+        return out[0], out[1]
 
     def rotate(
         self,
@@ -480,7 +478,7 @@ class Encoding:
         points = _positions.checked(array, None)
         if threads is not None:
             threads = _threads.checked("threads", threads)
-        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        self._rows.check_domain(np.dtype(np.float64), _positions.farthest(points))
         if out is None:
             out = _arrays.fresh(x.shape, x.dtype)
         else:
@@ -513,7 +511,7 @@ class Encoding:
         """
         points, lead, _ = self._checked_points(offsets, None, "offsets")
         self._check_pairs("the dot product of two encodings then depends on their positions")
-        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        self._rows.check_domain(np.dtype(np.float64), _positions.farthest(points))
         return _pairs.similarity(_pairs.concatenated(self._rows, amplitude=1.0), points, lead, self._rows.amplitude)
 
     def shift_matrix(self, delta: float) -> NDArray[np.float64]:
@@ -550,7 +548,7 @@ class Encoding:
         if lead != ():
             raise ValueError(f"delta has shape {lead}; it must be a single number")
         self._check_pairs("no matrix shifts a sine without its cosine")
-        self._check_domain(np.dtype(np.float64), _positions.farthest(points))
+        self._rows.check_domain(np.dtype(np.float64), _positions.farthest(points))
         return _pairs.shift_matrix(self._rows, np.asarray(points))
 
     def _check_pairs(self, reason: str) -> None:
@@ -579,15 +577,6 @@ class Encoding:
         if start + length - 1 > _check.INT64_MAX:
             raise ValueError(f"start is {start} and length {length}; the last position, start + length - 1, must be an int64")
         return length, start
-
-    def _check_domain(self, kind: np.dtype[Any], farthest: float) -> None:
-        if abs(self._rows.amplitude) >= _arrays.FORMATS[kind].overflow:
-            raise ValueError(f"amplitude is {self._rows.amplitude!r}; it overflows {kind}")
-        if farthest and math.log2(farthest) + self._log2_largest > _LOG2_LARGEST_ANGLE:
-            raise ValueError(
-                f"the farthest position is {farthest} from 0, and the largest frequency 2**{self._log2_largest:.1f}; "
-                f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
-            )
 
 
 def farthest(start: int, length: int) -> int:

@@ -8,17 +8,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from posenc import _arrays, _threads
 from posenc._positions import Points
-from posenc._rows import Rows
+from posenc._rows import Duplicate, Rows
 
 _BLOCK_BYTES = 4 << 20  # of cosines that are summed at once
 _FLOAT64 = np.dtype(np.float64)
 
 
-def concatenated(rows: Rows, amplitude: float | None = None) -> Rows:
-    """Rows of the same frequencies, all sines, then all cosines."""
-    n = len(rows.frequencies)
+def concatenated(rows: Rows, amplitude: float | None = None, duplicate: Duplicate | None = None) -> Rows:
+    """Rows of the same frequencies, all sines, then all cosines; each twice, if said so."""
+    n = len(rows.frequencies) * (1 if duplicate is None else 2)
     amplitude = rows.amplitude if amplitude is None else amplitude
-    return Rows(rows.frequencies, 2 * n, 2 * n, interleaved=False, cos_first=False, amplitude=amplitude)
+    how: dict[str, Any] = {"interleaved": False, "cos_first": False, "amplitude": amplitude, "duplicate": duplicate}
+    return Rows(rows.frequencies, 2 * n, 2 * n, **how)
 
 
 def sines_and_cosines(
@@ -47,22 +48,6 @@ def checked_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike | None) -> np
     if np.may_share_memory(out[0], out[1]) and np.shares_memory(out[0], out[1]):
         raise ValueError("out holds two arrays that share memory; they must be apart")
     return kind
-
-
-def placed(values: NDArray[Any], duplicate: str | None, shape: tuple[int, ...], out: NDArray[Any] | None) -> NDArray[Any]:
-    """``values``, their columns duplicated as said, in ``out`` if it is given."""
-    if duplicate is None and out is None:
-        return values
-    if out is None:
-        out = _arrays.fresh(shape, values.dtype)
-    n = values.shape[-1]
-    if duplicate is None:
-        out[...] = values
-    elif duplicate == "halves":
-        out[..., :n] = out[..., n:] = values
-    else:
-        out[..., 0::2] = out[..., 1::2] = values
-    return out
 
 
 def similarity(rows: Rows, points: range | Points, lead: tuple[int, ...], amplitude: float) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,28 +14,55 @@ from posenc.frequencies import Frequencies
 
 CACHE = Cache(32 << 20)  # frequencies and rotations
 _ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
-_STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
+STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
-_SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
+SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
+_LOG2_LARGEST_ANGLE = 64
 
 
+Duplicate = Literal["halves", "pairs"]
 Points = int | range | _positions.Points  # of rows: the first of consecutive positions, or all, contiguous
 
 
 class Rows:
-    """What stands in a row, ``dim`` wide: sines and cosines in the first ``columns``, zeros in the rest. Trusts its caller."""
+    """What stands in a row, ``dim`` wide: sines and cosines in the first ``columns``, zeros in the rest. Trusts its caller.
 
-    __slots__ = ("_layout", "amplitude", "cos_first", "dim", "frequencies", "interleaved")
+    With ``duplicate`` each frequency counts as two: as neighbours, or all again behind all.
+    """
+
+    __slots__ = ("_duplicate", "_key", "_layout", "_n", "amplitude", "cos_first", "dim", "frequencies", "interleaved")
 
     def __init__(
-        self, frequencies: Frequencies, dim: int, columns: int, *, interleaved: bool, cos_first: bool, amplitude: float
+        self,
+        frequencies: Frequencies,
+        dim: int,
+        columns: int,
+        *,
+        interleaved: bool,
+        cos_first: bool,
+        amplitude: float,
+        duplicate: Duplicate | None = None,
     ) -> None:
+        self._duplicate = duplicate
+        self._key = frequencies.key if duplicate is None else (frequencies.key, duplicate)
+        self._n = len(frequencies) * (1 if duplicate is None else 2)
         self.frequencies = frequencies
         self.dim = dim
         self.interleaved = interleaved
         self.cos_first = cos_first
         self.amplitude = amplitude
         self._layout = core.Layout(interleaved, cos_first, columns, *_scaled(amplitude))
+
+    def check_domain(self, kind: np.dtype[Any], farthest: float) -> None:
+        """Raise unless entries of that dtype, for positions as far from 0 as that, are defined."""
+        if abs(self.amplitude) >= _arrays.FORMATS[kind].overflow:
+            raise ValueError(f"amplitude is {self.amplitude!r}; it overflows {kind}")
+        largest = self.frequencies.log2_largest
+        if farthest and math.log2(farthest) + largest > _LOG2_LARGEST_ANGLE:
+            raise ValueError(
+                f"the farthest position is {farthest} from 0, and the largest frequency 2**{largest:.1f}; "
+                f"position * frequency must be at most 2**{_LOG2_LARGEST_ANGLE}"
+            )
 
     def write(
         self,
@@ -54,20 +81,20 @@ class Rows:
         Tests choose ``stream`` and put bounds in the place of the proven ones.
         """
         form = form or _arrays.FORMATS[out.dtype]
-        frequencies, length, nbytes = self.frequencies, len(out), out.nbytes
-        waves = CACHE.get(frequencies.key, frequencies.waves)
+        length, nbytes = len(out), out.nbytes
+        waves = CACHE.get(self._key, self._waves)
         buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
         turns = length >= _ROTATIONS_FROM and _has_runs(points)
         rotations = self._rotations(waves, form, core.shift_of(buffer)) if turns else None
         if stream is None:
-            stream = nbytes >= _STREAM_FROM
+            stream = nbytes >= STREAM_FROM
         how = form, waves, rotations, self._layout, threads, stream, self.entry, fast_bound, accurate_bound
         if second is not None and form.code == core.BFLOAT16:
             second = second.view(np.uint16)
-        if nbytes <= _SLICE_BYTES:
+        if nbytes <= SLICE_BYTES:
             core.fill(buffer, points, *how, where, second)
             return
-        rows = max(1, _SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
+        rows = max(1, SLICE_BYTES // (self.dim * out.itemsize * core.CHUNK)) * core.CHUNK
         for begin in range(0, length, rows):  # between two calls Python sees to signals
             part = slice(begin, begin + rows)
             some = points + begin if isinstance(points, int) else points[part]
@@ -75,12 +102,17 @@ class Rows:
             half = None if second is None else second[part]
             core.fill(buffer[part], some, *how, mask, half)
 
+    def _waves(self) -> core.Waves:
+        if self._duplicate is None:
+            return self.frequencies.waves()
+        return self.frequencies.waves(np.array([self._once(k) for k in range(self._n)], np.intp))
+
     def _rotations(self, waves: core.Waves, form: _arrays.Format, shift: int) -> core.Rotations | None:
         """The rotations for rows that begin ``shift`` elements into a line; None if they are too large to be kept."""
-        if core.rotations_nbytes(len(self.frequencies), self.interleaved, form.code) > CACHE.limit:
+        if core.rotations_nbytes(self._n, self.interleaved, form.code) > CACHE.limit:
             return None
         kind = self.interleaved, form.code, shift
-        return CACHE.get((self.frequencies.key, kind), lambda: core.Rotations(waves, *kind))
+        return CACHE.get((self._key, kind), lambda: core.Rotations(waves, *kind))
 
     def entry(self, form: _arrays.Format, position: float, column: int) -> float:
         """An entry by exact arithmetic, for what the core cannot prove."""
@@ -93,8 +125,12 @@ class Rows:
         if self.interleaved:
             k, second = divmod(column, 2)
         else:
-            second, k = divmod(column, len(self.frequencies))
-        return k, bool(second) != self.cos_first
+            second, k = divmod(column, self._n)
+        return self._once(k), bool(second) != self.cos_first
+
+    def _once(self, k: int) -> int:
+        """The number of a frequency, not counting duplicates."""
+        return k if self._duplicate is None else k // 2 if self._duplicate == "pairs" else k % len(self.frequencies)
 
     def add(
         self,
@@ -115,8 +151,7 @@ class Rows:
 
         Everything is known to be right; the other defaults are for tests, as in `write`.
         """
-        frequencies = self.frequencies
-        waves = CACHE.get(frequencies.key, frequencies.waves)
+        waves = CACHE.get(self._key, self._waves)
         rows, batch = _sums.axes(varies, x, out, where)
         length = math.prod(axis[0] for axis in rows)
         by_rotation = length >= _ROTATIONS_FROM and _has_runs(points)
@@ -127,11 +162,11 @@ class Rows:
             *(x, out, where, points, rows, batch, x_form.code, scale, form, waves),
             self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
             self._layout,
-            out.nbytes >= _STREAM_FROM and x is not out if stream is None else stream,
+            out.nbytes >= STREAM_FROM and x is not out if stream is None else stream,
             self.entry,
             *(fast_bound, accurate_bound, pairs),
         )
-        step = max(1, work.items * _SLICE_BYTES // out.nbytes)
+        step = max(1, work.items * SLICE_BYTES // out.nbytes)
         for begin in range(0, work.items, step):  # between two calls Python sees to signals
             work.write(begin, min(begin + step, work.items), threads)
 

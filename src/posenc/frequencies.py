@@ -108,9 +108,15 @@ class Frequencies(ABC):
     def rational_turns(self, k: int) -> Ratio | None:
         """w_k / (2 pi) if it is known to be rational."""
 
-    @abstractmethod
-    def waves(self) -> "core.Waves":
-        """The frequencies in the form that the kernels take."""
+    def waves(self, which: NDArray[np.intp] | None = None) -> "core.Waves":
+        """All frequencies, or these by number, in the form that the kernels take."""
+        series = self.series()
+        exact = self._is_exact(series)
+        return core.Waves(series if which is None else np.ascontiguousarray(series[:, which]), exact=exact)
+
+    def _is_exact(self, series: NDArray[np.float64]) -> bool:
+        """Whether each of the series is one double, without an error."""
+        return False
 
 
 class _Powers(Frequencies):
@@ -146,9 +152,6 @@ class _Powers(Frequencies):
     def series(self) -> NDArray[np.float64]:
         return self._series(1 << _BITS - 1 if self._pi else (1 << 2 * _BITS) // (2 * _exact.pi(_BITS)), self._first, -1)
 
-    def waves(self) -> "core.Waves":
-        return core.Waves(self.series(), exact=False)
-
     def rational_turns(self, k: int) -> Ratio | None:
         return _exact.product(self._first, (1, 2)) if self._pi and k == 0 else None
 
@@ -171,7 +174,8 @@ class _Powers(Frequencies):
 
     def _nearest(self, factor: int, first: Ratio, sign: int) -> NDArray[np.float64]:
         high, middle, low = self._series(factor, first, sign)
-        return _constant(high + (middle + low))
+        with core.DefaultArithmetic():
+            return _constant(high + (middle + low))
 
 
 class _Rationals(Frequencies):
@@ -211,10 +215,9 @@ class _Rationals(Frequencies):
             series[:, k] = _exact.three_doubles(self.turns(k, bits), bits)
         return series
 
-    def waves(self) -> "core.Waves":
-        series = self.series()
+    def _is_exact(self, series: NDArray[np.float64]) -> bool:
         dyadic = all(denominator & (denominator - 1) == 0 for _, denominator in self._ratios)
-        return core.Waves(series, exact=self._pi and dyadic and not series[1:].any())
+        return self._pi and dyadic and not series[1:].any()
 
     def rational_turns(self, k: int) -> Ratio | None:
         return _exact.product(self._ratios[k], (1, 2)) if self._pi or not self._ratios[k][0] else None
@@ -227,7 +230,8 @@ class _Rationals(Frequencies):
         return (numerator << guarded + bits) // (2 * denominator * _exact.pi(guarded))
 
     def _nearest(self, ratios: Iterable[Ratio], factor: int) -> NDArray[np.float64]:
-        return _constant([a * factor / (b << 1400) if b else math.inf for a, b in ratios])
+        with core.DefaultArithmetic():
+            return _constant([a * factor / (b << 1400) if b else math.inf for a, b in ratios])
 
 
 def _powers(n: int, first: Ratio, base: Ratio, step: Ratio, rule: str, pi: bool) -> Frequencies:

@@ -304,10 +304,8 @@ static int add(const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
             t->out_row = row;
         }
     }
-#if POSENC_STREAMS
     if (sum->stream)
-        _mm_sfence();
-#endif
+        stream_fence();
     const int unsettled = t->unsettled;
     free(memory);
     return unsettled ? POSENC_UNSETTLED : POSENC_DONE;

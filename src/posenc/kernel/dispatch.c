@@ -81,78 +81,58 @@ int posenc_kernel_runs(int i)
 
 /* ---- floating-point environment ------------------------------------------------------------------------------------- */
 
+posenc_environment posenc_enter_default(void)
+{
+    posenc_environment callers;
 #ifdef POSENC_X86
-typedef unsigned environment;
-
-static environment enter_default(void)
-{
-    environment callers = _mm_getcsr();
+    callers = _mm_getcsr();
     _mm_setcsr(0x1f80); /* all exceptions masked, to nearest, no flushing */
-    return callers;
-}
-
-static void leave(environment callers)
-{
-    _mm_setcsr(callers);
-}
 #elif defined(__aarch64__) && !defined(_MSC_VER)
-typedef uint64_t environment; /* the control register; the status register's flags are sticky and stay */
-
-static environment enter_default(void)
-{
-    environment callers;
     const uint64_t plain = 0;
     __asm__ volatile("mrs %0, fpcr" : "=r"(callers));
     __asm__ volatile("msr fpcr, %0" : : "r"(plain));
-    return callers;
-}
-
-static void leave(environment callers)
-{
-    __asm__ volatile("msr fpcr, %0" : : "r"(callers));
-}
 #else
-#include <fenv.h>
-typedef fenv_t environment;
-
-static environment enter_default(void)
-{
-    environment callers;
     fegetenv(&callers);
     fesetenv(FE_DFL_ENV);
+#endif
     return callers;
 }
 
-static void leave(environment callers)
+void posenc_leave_default(posenc_environment callers)
 {
+#ifdef POSENC_X86
+    _mm_setcsr(callers);
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+    __asm__ volatile("msr fpcr, %0" : : "r"(callers));
+#else
     fesetenv(&callers);
-}
 #endif
+}
 
 int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item)
 {
-    const environment callers = enter_default();
+    const posenc_environment callers = posenc_enter_default();
     const int end = kernel->fill(job, item);
-    leave(callers);
+    posenc_leave_default(callers);
     return end;
 }
 
 int posenc_add(const posenc_kernel *kernel, const posenc_job *job, const posenc_sum *sum, ptrdiff_t item)
 {
-    const environment callers = enter_default();
+    const posenc_environment callers = posenc_enter_default();
     const int end = kernel->add(job, sum, item);
-    leave(callers);
+    posenc_leave_default(callers);
     return end;
 }
 
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations)
 {
-    const environment callers = enter_default();
+    const posenc_environment callers = posenc_enter_default();
     for (ptrdiff_t k = 0; k < waves->n; k += POSENC_TILE) {
         const ptrdiff_t m = waves->n - k < POSENC_TILE ? waves->n - k : POSENC_TILE;
         kernel->rotations(waves, k, m, interleaved, parts, rotations + posenc_rotations_size(k, interleaved, parts));
     }
-    leave(callers);
+    posenc_leave_default(callers);
 }
 
 /* ---- threads -------------------------------------------------------------------------------------------------------- */

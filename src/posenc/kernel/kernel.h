@@ -88,6 +88,25 @@ typedef struct {
     int stream;
 } posenc_sum;
 
+/* A part of each row of a grid, in bytes: its entries depend on the index along one axis alone. Axis -1: zeros. */
+typedef struct {
+    int axis;
+    ptrdiff_t begin, size;
+} posenc_piece;
+
+enum { POSENC_MOST_PIECES = 2 * POSENC_MOST_AXES };
+
+/* Rows at all points of a grid, `size[a]` of them along axis a, `step[a]` bytes apart. A piece's entries are there already where
+ * the indices along all other axes are 0. */
+typedef struct {
+    char *out;
+    int axes;
+    ptrdiff_t size[POSENC_MOST_AXES], step[POSENC_MOST_AXES];
+    int pieces;
+    posenc_piece piece[POSENC_MOST_PIECES];
+    int stream;
+} posenc_grid;
+
 enum { POSENC_DONE, POSENC_NO_MEMORY, POSENC_UNSETTLED }; /* how a work item ends */
 
 /* Largest errors, relative to amplitude * min(1, |w| * largest |position|) for sines and to amplitude for cosines. The proofs
@@ -183,8 +202,20 @@ extern const posenc_kernel *const posenc_kernels[];
 extern const int posenc_kernel_count;
 int posenc_kernel_runs(int i);
 
-/* The functions of a kernel under the default floating-point environment (round to nearest, subnormals kept),
- * whatever the caller's; that is restored, flags and all. */
+/* The default floating-point environment (round to nearest, subnormals kept) for this thread, until the caller's, which is
+ * returned, is given back. Between the two, results are the same whatever the caller's is. */
+#if defined(__x86_64__) || defined(_M_X64)
+typedef unsigned posenc_environment;
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+typedef uint64_t posenc_environment; /* the control register; the status register's flags are sticky and stay */
+#else
+#include <fenv.h>
+typedef fenv_t posenc_environment;
+#endif
+posenc_environment posenc_enter_default(void);
+void posenc_leave_default(posenc_environment callers);
+
+/* The functions of a kernel in the default floating-point environment. */
 int posenc_fill(const posenc_kernel *kernel, const posenc_job *job, ptrdiff_t item);
 int posenc_add(const posenc_kernel *kernel, const posenc_job *job, const posenc_sum *sum, ptrdiff_t item);
 void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, int interleaved, int parts, double *rotations);
@@ -194,6 +225,9 @@ void posenc_rotations(const posenc_kernel *kernel, const posenc_waves *waves, in
  * 2^(exponent - 256). Relative error (k + 2) * 2^-254 + 2^-158. */
 void posenc_geometric(const uint32_t first[8], int first_exponent, const uint32_t ratio[8], int ratio_exponent, ptrdiff_t n,
                       double *series);
+
+/* Copies the pieces of the rows begin .. end - 1 of a grid, counted with the last axis fastest, from where they are already. */
+void posenc_spread(const posenc_grid *grid, ptrdiff_t begin, ptrdiff_t end);
 
 /* How many threads, this one and up to wanted - 1 others, can be there at once, as far as this thread has found out: a limit on
  * memory or processes may forbid them, and an OpenMP runtime that cannot make its threads ends the process. */

@@ -19,13 +19,7 @@
 #include <stdlib.h>
 
 #include "points.h"
-
-#if defined(__SSE2__) || defined(_M_X64)
-#include <emmintrin.h>
-#define POSENC_STREAMS 1
-#else
-#define POSENC_STREAMS 0
-#endif
+#include "stream.h"
 
 enum {
     WORTH_TURNING = 8,   /* rows that repay a block of their own */
@@ -173,22 +167,6 @@ static void pair_float64(ptrdiff_t width, const double *restrict first_high, con
 }
 
 /* ---- work items ----------------------------------------------------------------------------------------------------- */
-
-/* Copies past the caches, but for the parts of a line at either end. */
-static void stream_copy(char *to, const char *from, size_t size)
-{
-#if POSENC_STREAMS
-    size_t head = (size_t)posenc_line_begins(to, 1);
-    if (head > size)
-        head = size;
-    memcpy(to, from, head);
-    to += head, from += head, size -= head;
-    for (; size >= POSENC_LINE; size -= POSENC_LINE, to += POSENC_LINE, from += POSENC_LINE)
-        for (int i = 0; i < POSENC_LINE; i += 16)
-            _mm_stream_si128((__m128i *)(void *)(to + i), _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
-#endif
-    memcpy(to, from, size);
-}
 
 /* Where a segment of a row is made: in the output or, if it is to be streamed or is no row of the table, in a buffer. */
 static void *made_at(tile *t, const segment *s, ptrdiff_t row, ptrdiff_t end, int buffer)
@@ -411,10 +389,8 @@ static int fill(const posenc_job *job, ptrdiff_t item)
         size = block_at(t, row, end);
         make(t, row, row + size);
     }
-#if POSENC_STREAMS
     if (job->stream)
-        _mm_sfence();
-#endif
+        stream_fence();
     if (job->where != NULL)
         fill_zero_rows(t, first, end);
     if (job->columns < job->dim && t->k + t->m == job->waves.n)
