@@ -118,6 +118,11 @@ def power(base: Ratio, numerator: int, denominator: int, bits: int) -> int:
     return exp(logarithm, guarded) >> (guarded - bits)
 
 
+def nearest(value: int, bits: int) -> float:
+    """The float64 nearest to ``value / 2**bits``."""
+    return signed(rounded(abs(value), -bits, 53, -1074), value)
+
+
 def mantissa_of(value: int, bits: int) -> tuple[bytes, int]:
     """``value`` (> 0, in units of 2**-bits) as the 32 bytes of a mantissa in [2**255, 2**256), cut, and its exponent."""
     length = value.bit_length()

@@ -234,6 +234,14 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
 )
 
 
+def with_defaults(name: str, known: Extras, given: Extras) -> dict[str, Any]:
+    """The extras of a convention: those given, and the defaults of the others."""
+    for extra in given:
+        if extra not in known:
+            raise TypeError(f"{extra} is no extra of {name!r}; it has {', '.join(known)}")
+    return {**known, **given}
+
+
 def convention(name: str, dim: int, **extras: Any) -> Encoding:
     """The encoding that a project uses, by name.
 
@@ -272,12 +280,9 @@ def convention(name: str, dim: int, **extras: Any) -> Encoding:
     """
     entry = CONVENTIONS[_check.choice("name", name, tuple(CONVENTIONS))]
     dim = _check.integer("dim", dim, least=1)
-    unknown = [extra for extra in extras if extra not in entry.extras]
-    if unknown:
-        raise TypeError(f"{unknown[0]} is no extra of {name!r}; it has {', '.join(entry.extras)}")
+    chosen = with_defaults(name, entry.extras, extras)
     if entry.odd == "error" and dim % 2:
         raise ValueError(f"dim is {dim}; for {name!r} it must be even")
-    chosen = {**entry.extras, **extras}
     return Encoding(
         dim,
         frequencies=entry.frequencies(dim, chosen),

@@ -1,0 +1,518 @@
+"""Encodings of the points of a grid: `grid`, and `GRIDS`, the conventions in use, a table of data.
+
+Each axis has an encoding of its own width. Its rows are made once, in the output, where the indices along all other axes are 0,
+and copied from there.
+
+The functions that people know, and what they are here. H is a grid's height, W its width, T its number of frames.
+
+================================================  ======================================================================
+`get_2d_sincos_pos_embed(d, n)` of MAE, DiT       `grid((n, n), d, convention="mae")`, reshaped to (n * n, d)
+`get_2d_sincos_pos_embed(d, (H, W))` of           `grid((H, W), d, convention="mae", base_size=16)`; its `base_size` and
+diffusers                                         `interpolation_scale` are ours
+`get_3d_sincos_pos_embed(d, (W, H), T)` of        `grid((T, H, W), d, convention="video")`, reshaped to (T, H * W, d); its
+diffusers, which has the width first              two scales are ours
+`build_sincos2d_pos_embed([H, W], d)` of timm     `grid((H, W), d, convention="timm")`; `temperature` is `base`,
+                                                  `interleave_sin_cos` the same
+... with `reverse_coord=True`                     `grid((W, H), d, convention="timm")`: it reverses the grid, too
+`posemb_sincos_2d` of simple ViT, big_vision      `grid((H, W), d, convention="simplevit")`; `temperature` is `base`
+`PositionEmbeddingSine(f)` of DETR, and           `grid((H, W), 2 * f, convention="detr")`, channels last; `temperature` is
+`DetrSinePositionEmbedding(f)` of transformers    `base`; `normalize`, `scale` the same; `mask` is True where the image is
+... of Deformable DETR                            with `normalize=True, offset=-0.5`
+... with `temperatureH`, `temperatureW`           with `base=(temperatureH, temperatureW)`
+`build_2d_sinusoidal_position_embedding` of       `grid((H, W), d, convention="mae", order="hw")`
+RT-DETR
+`PositionalEncoding2D(d)` on PyPI, and `3D`       `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
+`add_timing_signal_nd(x)` of tensor2tensor        `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
+================================================  ======================================================================
+"""
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from posenc import _arrays, _check, _positions, _threads
+from posenc._load import core
+from posenc._rows import SLICE_BYTES, STREAM_FROM, Rows
+from posenc.conventions import Extras, with_defaults
+from posenc.frequencies import Frequencies, paper, paper_pairs, shifted, timescales
+
+__all__ = ["GRIDS", "GridConvention", "grid"]
+
+Coordinates = range | _positions.Points  # along an axis, or of all points of a mask
+
+
+class Axis(NamedTuple):
+    """One of a grid's axes."""
+
+    number: int
+    of: int  # so many
+    size: int
+    options: Extras  # its own
+
+    def option(self, name: str) -> float:
+        return _check.real(name, self.options[name])
+
+
+class GridConvention(NamedTuple):
+    """What a name stands for.
+
+    Parameters
+    ----------
+    frequencies : callable
+        Makes those of an axis, of its width and options.
+    coordinates : callable
+        Makes those of an axis.
+    width : callable
+        Columns of an axis, of ``dim`` and the axis.
+    source : str
+        The formula.
+    users : str
+        Who uses it.
+    axes : mapping of int to str, optional
+        The numbers of axes that it has, and their names. Any, without names, by default.
+    order : str, optional
+        The axes in the order of their columns; as they are by default.
+    layout : {"interleaved", "concatenated", "apart"}
+        Of the columns of an axis, as in `Encoding`; "apart": the sines of all axes, then their cosines.
+    multiple : int
+        Of which ``dim`` is to be one.
+    extras : mapping
+        Keywords of `grid`, and their defaults.
+    note : str
+        What else to know.
+    """
+
+    frequencies: Callable[[int, Extras], Frequencies]
+    coordinates: Callable[[Axis], Coordinates]
+    width: Callable[[int, Axis], int]
+    source: str
+    users: str
+    axes: Mapping[int, str] | None = None
+    order: str | None = None
+    layout: str = "concatenated"
+    multiple: int = 1
+    extras: Extras = MappingProxyType({"first": 0, "scale": 1.0, "base": 10000.0})
+    note: str = ""
+
+    def __repr__(self) -> str:
+        settings = {
+            "axes": self.axes and dict(self.axes),
+            "order": self.order,
+            "layout": self.layout,
+            "extras": dict(self.extras),
+        }
+        said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return f"GridConvention({self.source}; {said}; used by {self.users}{'; ' if self.note else ''}{self.note})"
+
+
+# ---- coordinates -----------------------------------------------------------------------------------------------------
+
+
+def _indices(axis: Axis) -> Coordinates:
+    """``first``, first + 1, ..., exact if ``first`` is an integer."""
+    first = axis.options["first"]
+    if hasattr(type(first), "__index__"):
+        first = _check.integer("first", first)
+        if first + axis.size - 1 > _check.INT64_MAX:
+            raise ValueError(f"first is {first}, and the axis has {axis.size}; its last coordinate must be an int64")
+        return range(first, first + axis.size)
+    return np.arange(axis.size, dtype=np.float64) + axis.option("first")
+
+
+def _floats(axis: Axis) -> NDArray[np.float64]:
+    return np.asarray(_indices(axis), np.float64)
+
+
+def _scaled(axis: Axis) -> Coordinates:
+    scale = axis.option("scale")
+    return _indices(axis) if scale == 1.0 else _floats(axis) * scale
+
+
+def _interpolated(axis: Axis) -> Coordinates:
+    return _divided(axis, axis.options["base_size"], "interpolation_scale")
+
+
+def _divided(axis: Axis, base_size: float | None, scale_name: str) -> Coordinates:
+    scale = _positive(scale_name, axis.options[scale_name])
+    if base_size is None and scale == 1.0:
+        return _indices(axis)
+    shrunk = _floats(axis) if base_size is None else _floats(axis) / (axis.size / _positive("base_size", base_size))
+    return shrunk / scale
+
+
+def _of_video(axis: Axis) -> Coordinates:
+    return _divided(axis, None, "temporal_interpolation_scale" if axis.number == 0 else "spatial_interpolation_scale")
+
+
+def _counted(axis: Axis) -> Coordinates:
+    mask = axis.options["mask"]
+    if mask is None:
+        counts = _indices(axis)
+        return _normalized(axis, _floats(axis), np.float64(counts[-1])) if _is_normalized(axis) and axis.size else counts
+    along = axis.number - axis.of
+    first = axis.options["first"]
+    steps = np.cumsum(mask, axis=along, dtype=np.int64)
+    steps += _check.integer("first", first) - 1
+    return _normalized(axis, steps.astype(np.float64), steps.take([-1], axis=along)) if _is_normalized(axis) else steps
+
+
+def _is_normalized(axis: Axis) -> bool:
+    normalize, scale = _check.flag("normalize", axis.options["normalize"]), axis.options["scale"]
+    offset, _ = axis.option("offset"), axis.option("eps")
+    if not normalize and (scale is not None or offset):
+        raise ValueError(f"scale is {scale} and offset {offset}, and normalize False; both are parts of normalize=True")
+    return normalize
+
+
+def _normalized(axis: Axis, counts: NDArray[np.float64], last: Any) -> NDArray[np.float64]:
+    scale = 2.0 * math.pi if axis.options["scale"] is None else axis.option("scale")
+    normalized: NDArray[np.float64] = (counts + axis.option("offset")) / (last + axis.option("eps")) * scale
+    return normalized
+
+
+def _positive(name: str, value: float) -> float:
+    value = _check.real(name, value)
+    if not value > 0.0:
+        raise ValueError(f"{name} is {value}; it must be positive")
+    return value
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def _paper(width: int, options: Extras) -> Frequencies:
+    return paper(width, options["base"])
+
+
+def _unshifted(width: int, options: Extras) -> Frequencies:
+    return shifted(width, 0, options["base"])
+
+
+def _shifted(width: int, options: Extras) -> Frequencies:
+    return shifted(width, 1, options["base"])
+
+
+def _timescales(width: int, options: Extras) -> Frequencies:
+    return timescales(width // 2, options["min_timescale"], options["max_timescale"])
+
+
+def _even_share(dim: int, axis: Axis) -> int:
+    return -(-dim // (2 * axis.of)) * 2
+
+
+_BASE = 10000.0
+
+#: Name of a convention: what it stands for.
+GRIDS: Mapping[str, GridConvention] = MappingProxyType(
+    {
+        "detr": GridConvention(
+            *(_paper, _counted, lambda dim, axis: dim // 2),
+            "base**(-2k/f), f = d/2, s0 c0 s1 c1 ... of y, then of x, counted from 1 over the mask; with normalize "
+            "at (y + offset) / (y_last + eps) * scale",
+            "DETR and its successors: Deformable DETR, DINO, Mask2Former, SAM 2",
+            axes={2: "yx"},
+            layout="interleaved",
+            multiple=4,
+            extras={"first": 1, "base": _BASE, "normalize": False, "scale": None, "eps": 1e-6, "offset": 0.0, "mask": None},
+            note="scale=None is 2 pi; Deformable DETR has offset=-0.5; channels come last here",
+        ),
+        "mae": GridConvention(
+            *(_unshifted, _interpolated, lambda dim, axis: dim // 2),
+            "base**(-k/n), n = d/4, [s .. | c ..] of w, then of h, at index / (size / base_size) / interpolation_scale",
+            "MAE, DiT, I-JEPA, PixArt, Stable Diffusion 3",
+            axes={2: "hw"},
+            order="wh",
+            multiple=4,
+            extras={"first": 0, "base": _BASE, "base_size": None, "interpolation_scale": 1.0},
+            note="the width comes first, which no square grid of equal scales shows",
+        ),
+        "simplevit": GridConvention(
+            *(_shifted, _scaled, lambda dim, axis: dim // 2),
+            "base**(-k/(n-1)), n = d/4, [s .. | c ..] of x, then of y",
+            "simple ViT, big_vision, MoCo v3",
+            axes={2: "yx"},
+            order="xy",
+            multiple=4,
+        ),
+        "timm": GridConvention(
+            *(_unshifted, _scaled, lambda dim, axis: dim // 2),
+            "base**(-k/n), n = d/4, [s of h | s of w | c of h | c of w]",
+            "build_sincos2d_pos_embed of timm",
+            axes={2: "hw"},
+            layout="apart",
+            multiple=4,
+            extras={"first": 0, "scale": 1.0, "base": _BASE, "interleave_sin_cos": False},
+            note="interleave_sin_cos: [s of h | c of h | s of w | c of w]",
+        ),
+        "tensor2tensor": GridConvention(
+            *(_timescales, _scaled, lambda dim, axis: dim // (2 * axis.of) * 2),
+            "(1/min) (min/max)**(k/(n-1)), n = d // (2 axes), [s .. | c ..] of each axis, then zeros",
+            "add_timing_signal_nd of tensor2tensor",
+            extras={"first": 0, "scale": 1.0, "min_timescale": 1.0, "max_timescale": 10000.0},
+            note="the original multiplies by min_timescale where it should divide, and is right only when that is 1",
+        ),
+        "multidim": GridConvention(
+            *(_paper, _scaled, _even_share),
+            "base**(-2k/w), w = d / axes rounded up to even, s0 c0 s1 c1 ... of x, of y, of z, cut to d",
+            "positional-encodings on PyPI",
+            axes={1: "x", 2: "xy", 3: "xyz"},
+            layout="interleaved",
+        ),
+        "video": GridConvention(
+            *(_unshifted, _of_video, lambda dim, axis: dim // 4 if axis.number == 0 else dim // 8 * 3),
+            "base**(-k/n), [s .. | c ..] of t, d/4 wide, then of w and h as in mae, 3d/4 wide",
+            "CogVideoX and other video models of diffusers",
+            axes={3: "thw"},
+            order="twh",
+            multiple=16,
+            extras={"first": 0, "base": _BASE, "spatial_interpolation_scale": 1.0, "temporal_interpolation_scale": 1.0},
+        ),
+    }
+)
+
+
+# ---- grid ------------------------------------------------------------------------------------------------------------
+
+
+def grid(
+    shape: Sequence[int] | None,
+    dim: int,
+    *,
+    convention: str,
+    order: str | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: NDArray[Any] | None = None,
+    threads: int | None = None,
+    **extras: Any,
+) -> NDArray[Any]:
+    """The encodings of the points of a grid, each entry correctly rounded.
+
+    Parameters
+    ----------
+    shape : sequence of int, or None
+        Points along each axis: (height, width), or (frames, height, width). None with a ``mask``, which has a shape of its own.
+    dim : int
+        Width of a row.
+    convention : str
+        One of `posenc.GRIDS`, each of which says its formula, axes, defaults and users: "detr", "mae", "simplevit" and "timm"
+        for two axes, "video" for three, "multidim" for one to three, "tensor2tensor" for any.
+    order : str or sequence of int, optional
+        The axes in the order of their columns, by their names in the convention ("hw" makes the height come first in "mae"), or
+        by their numbers in ``shape``.
+    dtype : {"float32", "float64", "float16", "bfloat16"}, optional
+        By default that of ``out``, else float32.
+    out : ndarray, shape shape + (dim,), optional
+        Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+    threads : int, optional
+        At most this many threads; small grids are written by one. By default see `posenc.set_threads`.
+    **extras
+        What the convention leaves open. One value for all axes, or a sequence of one for each in the order of ``shape``:
+
+        - ``base``: of the frequencies. "tensor2tensor" has ``min_timescale`` and ``max_timescale``.
+        - ``first``: coordinate of the first point.
+        - ``scale``: what coordinates are multiplied by; in "detr" after ``normalize``, 2 pi by default.
+        - ``base_size``, ``interpolation_scale`` of "mae": coordinates become index / (size / base_size) / interpolation_scale.
+        - ``eps``, ``offset`` of "detr": with ``normalize``, coordinates become (y + offset) / (y_last + eps) * scale.
+
+        One value only: ``normalize`` and ``mask`` of "detr", the latter booleans, shape (..., height, width), True where the
+        image is: coordinates count it; ``interleave_sin_cos`` of "timm"; ``spatial_interpolation_scale`` and
+        ``temporal_interpolation_scale`` of "video", which divide.
+
+    Returns
+    -------
+    ndarray, shape shape + (dim,)
+        ``out``, or a new array. Channels come last. Rows are in the order of ``shape`` whatever the order of columns.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type, an extra is not one of the convention, or ``out`` is of another dtype.
+    ValueError
+        If there is no such convention, it has no such number of axes or width, or a value or ``out`` is not as above.
+    MemoryError
+        If the grid does not fit in memory.
+
+    Notes
+    -----
+    Integer coordinates are exact. Others are computed in float64 in the order said above, each operation rounded; the entries
+    are those of the resulting float64.
+
+    Examples
+    --------
+    >>> import posenc
+    >>> posenc.grid((2, 3), 4, convention="mae")[1].round(3)  # [sin w, cos w, sin h, cos h] of the second line
+    array([[0.   , 1.   , 0.841, 0.54 ],
+           [0.841, 0.54 , 0.841, 0.54 ],
+           [0.909, -0.416, 0.841, 0.54 ]], dtype=float32)
+    >>> posenc.grid((2, 3), 8, convention="detr", normalize=True, base=(10000.0, 20.0)).shape
+    (2, 3, 8)
+    """
+    entry = GRIDS[_check.choice("convention", convention, tuple(GRIDS))]
+    options = with_defaults(convention, entry.extras, extras)
+    mask = _checked_mask(options["mask"], shape) if options.get("mask") is not None else None
+    shape = _checked_shape(shape) if mask is None else mask.shape
+    axes = _checked_axes(convention, entry, shape if mask is None else shape[-2:], {**options, "mask": mask})
+    dim = _checked_dim(convention, entry, dim, len(axes))
+    layout = entry.layout
+    if layout == "apart" and _check.flag("interleave_sin_cos", options["interleave_sin_cos"]):
+        layout = "concatenated"
+    bands, tail = _bands(entry, layout, [axes[i] for i in _checked_order(convention, entry, order, len(axes))], dim)
+    kind = _arrays.checked_dtype(dtype, out)
+    if threads is not None:
+        threads = _threads.checked("threads", threads)
+    for band in bands:
+        band.rows.check_domain(kind, _positions.farthest(band.points))
+    shape = (*shape, dim)
+    if out is None:
+        out = _arrays.fresh(shape, kind)
+    else:
+        _arrays.check_out(out, shape)
+    if out.size:
+        for band in bands:
+            band.write(out, threads, whole=mask is not None)
+        pieces = [] if mask is not None else [piece for band in bands for piece in band.pieces()]
+        _spread(out, pieces + ([(-1, dim - tail, tail)] if tail else []), threads)
+    return out
+
+
+class _Band(NamedTuple):
+    """The columns of an axis."""
+
+    axis: int
+    points: Coordinates
+    rows: Rows
+    begin: int
+    second: int | None  # column of the first cosine, if sines and cosines are apart
+    width: int  # of both, or of each
+
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """What it is of the grid, for `core.spread`."""
+        if self.second is None:
+            return [(self.axis, self.begin, self.width)]
+        if self.second == self.begin + self.width:
+            return [(self.axis, self.begin, 2 * self.width)]
+        return [(self.axis, self.begin, self.width), (self.axis, self.second, self.width)]
+
+    def write(self, out: NDArray[Any], threads: int | None, *, whole: bool) -> None:
+        """Make the rows, at all points or at those where the indices along the other axes are 0."""
+        where = () if whole else tuple(slice(None) if i == self.axis else 0 for i in range(out.ndim - 1))
+        first = out[where][..., self.begin : self.begin + self.width]
+        second = None if self.second is None else out[where][..., self.second : self.second + self.width]
+        used = _threads.for_work(threads, first.nbytes)
+        for part, rows in _arrays.even_rows(first):
+            flat = self.points.start if isinstance(self.points, range) else self.points[part].ravel()
+            others = None if second is None else next(_arrays.even_rows(second[part]))[1]
+            self.rows.write(rows, flat, used, second=others)
+
+
+def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tuple[list[_Band], int]:
+    """The axes' columns, the axes given in their order, and how many columns are left."""
+    bands: list[_Band] = []
+    begin = 0
+    for axis in axes:
+        width = min(entry.width(dim, axis), dim - begin)
+        if width == 0:
+            continue
+        with core.DefaultArithmetic(), np.errstate(all="ignore"):
+            points = entry.coordinates(axis)
+        if not isinstance(points, range):
+            points = _positions.checked(points, None, "coordinates")
+        frequencies = entry.frequencies(entry.width(dim, axis), axis.options)
+        if layout == "interleaved":
+            pairs = -(-width // 2)
+            if pairs < len(frequencies):
+                frequencies = paper_pairs(pairs, entry.width(dim, axis), axis.option("base"))
+            rows = Rows(frequencies, width, width, interleaved=True, cos_first=False, amplitude=1.0)
+            bands.append(_Band(axis.number, points, rows, begin, None, width))
+            begin += width
+        else:
+            n = width // 2
+            rows = Rows(frequencies, 2 * n, 2 * n, interleaved=False, cos_first=False, amplitude=1.0)
+            second = begin + dim // 2 if layout == "apart" else begin + n
+            bands.append(_Band(axis.number, points, rows, begin, second, n))
+            begin += n if layout == "apart" else width
+    return bands, 0 if layout == "apart" else dim - begin
+
+
+def _spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], threads: int | None) -> None:
+    """Copy what is known of rows to all others, with a look at signals now and then."""
+    if not pieces:
+        return
+    buffer = out.view(np.uint16) if out.itemsize == 2 else out  # bfloat16 is nothing that buffers know
+    length = math.prod(out.shape[:-1])
+    used, stream = _threads.for_work(threads, out.nbytes), out.nbytes >= STREAM_FROM
+    step = max(1, SLICE_BYTES // (out.shape[-1] * out.itemsize))
+    for begin in range(0, length, step):
+        core.spread(buffer, pieces, begin, min(begin + step, length), used, stream)
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, str | bytes) or not hasattr(type(shape), "__iter__"):
+        raise TypeError(f"shape must be a sequence of integers, not {type(shape).__name__} {shape!r}")
+    return tuple(_check.integer(f"shape[{i}]", size, least=0) for i, size in enumerate(shape))
+
+
+def _checked_mask(mask: ArrayLike, shape: Any) -> NDArray[np.bool_]:
+    array = np.asarray(mask)
+    if array.dtype != np.bool_ or _check.is_masked(mask):
+        raise TypeError(f"mask must be booleans, True where the image is, not {type(mask).__name__} of dtype {array.dtype}")
+    if array.ndim < 2:
+        raise ValueError(f"mask has shape {array.shape}; it must be (..., height, width)")
+    if shape is not None and _checked_shape(shape) != array.shape:
+        raise ValueError(f"shape is {shape} and mask has shape {array.shape}; a mask has the shape, which may be None")
+    return array
+
+
+def _checked_axes(name: str, entry: GridConvention, shape: tuple[int, ...], options: dict[str, Any]) -> list[Axis]:
+    """The axes, each with its own of the options."""
+    n = len(shape)
+    if entry.axes is not None and n not in entry.axes:
+        counts = " or ".join(map(str, entry.axes))
+        raise ValueError(f"shape is {shape}; for {name!r} it must have {counts} axes")
+    if not 0 < n < 64:
+        raise ValueError(f"shape has {n} axes; it must have 1 to 63")
+    shared = ("mask", "normalize", "interleave_sin_cos", "spatial_interpolation_scale", "temporal_interpolation_scale")
+    each = [dict(options) for _ in shape]
+    for option, value in options.items():
+        if option in shared or not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) == 0:
+            continue
+        if len(value) != n:
+            raise ValueError(f"{option} is {value!r}; it must be one number, or {n}, one for each axis of shape")
+        for own, one in zip(each, value, strict=True):
+            own[option] = one
+    return [Axis(i, n, size, own) for i, (size, own) in enumerate(zip(shape, each, strict=True))]
+
+
+def _checked_dim(name: str, entry: GridConvention, dim: int, axes: int) -> int:
+    dim = _check.integer("dim", dim, least=1)
+    if dim % entry.multiple:
+        raise ValueError(f"dim is {dim}; for {name!r} it must be a multiple of {entry.multiple}")
+    if entry.axes is None and dim < 2 * axes:
+        raise ValueError(f"dim is {dim} and shape has {axes} axes; for {name!r} it must be at least twice as many")
+    return dim
+
+
+def _checked_order(name: str, entry: GridConvention, order: str | Sequence[int] | None, axes: int) -> Sequence[int]:
+    """The axes' numbers in the order of their columns."""
+    names = "" if entry.axes is None else entry.axes[axes]
+    if order is None:
+        order = entry.order or range(axes)
+    wanted = f"{names!r} or {tuple(range(axes))}, in any order" if names else f"{tuple(range(axes))}, in any order"
+    if isinstance(order, str):
+        numbers = [names.find(letter) for letter in order]
+    else:
+        try:
+            numbers = [operator.index(number) for number in order]
+        except TypeError:
+            raise TypeError(f"order is {order!r}; for {name!r} it must be {wanted}") from None
+    if sorted(numbers) != list(range(axes)):
+        raise ValueError(f"order is {order!r}; for {name!r} it must be {wanted}")
+    return numbers
