@@ -54,6 +54,34 @@ def has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
+def timm_grid(height: int, width: int, dim: int) -> object:
+    """A grid by timm's own function."""
+    return importlib.import_module("timm.layers.pos_embed_sincos").build_sincos2d_pos_embed([height, width], dim)
+
+
+def diffusers_grid(*shape: int) -> object:
+    """A grid of (height, width) or (frames, height, width) points by the own functions of diffusers."""
+    embeddings = importlib.import_module("diffusers.models.embeddings")
+    *frames, height, width, dim = shape
+    if frames:
+        return embeddings.get_3d_sincos_pos_embed(dim, (width, height), frames[0])
+    return embeddings.get_2d_sincos_pos_embed(dim, (height, width))
+
+
+def transformers_cache(length: int, dim: int) -> Callable[[], object]:
+    """Cosines and sines by the module of LLaMA in transformers."""
+    torch: Any = importlib.import_module("torch")
+    llama = importlib.import_module("transformers.models.llama.modeling_llama")
+    module = llama.LlamaRotaryEmbedding(llama.LlamaConfig(head_dim=dim, max_position_embeddings=length))
+    x, positions = torch.zeros(1), torch.arange(length)[None]
+
+    def forward() -> object:
+        with torch.no_grad():
+            return module(x, positions)
+
+    return forward
+
+
 def torch_float32(length: int, dim: int) -> object:
     """PyTorch's usual table, in its default dtype."""
     torch: Any = importlib.import_module("torch")

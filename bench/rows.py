@@ -216,6 +216,35 @@ def rotate_and(recipe: str, shape: tuple[int, int, int, int]) -> Pair:
     return partial(rope.rotate, x, positions), recipes.rope(x, cosines, sines, by_torch=recipe == "torch")
 
 
+def grid_and(recipe: str, convention: str, shape: tuple[int, ...]) -> Pair:
+    """A new grid, and that of a package's own function."""
+    import posenc
+    from bench import recipes
+
+    *points, dim = shape
+    task = partial(getattr(recipes, recipe), *shape)
+    runs_here(task)
+    return partial(posenc.grid, tuple(points), dim, convention=convention), task
+
+
+def cache_and_transformers(shape: Shape) -> Pair:
+    """A new rotary cache, and that of transformers."""
+    import posenc
+    from bench import recipes
+
+    schedule = posenc.rope.default(shape[1])
+    forward = runs_here(partial(recipes.transformers_cache, *shape))
+    return partial(posenc.rope.cache, shape[0], schedule, layout="halves"), forward
+
+
+def runs_here(task: Callable[[], Any]) -> Any:
+    """The task's result, or a skip that says which package is missing."""
+    try:
+        return task()
+    except ImportError as error:
+        raise Skipped(str(error)) from None
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SMALL, MIDDLE, LARGE, HUGE = (512, 512), (2048, 512), (8192, 1024), (65536, 1024)
@@ -274,6 +303,18 @@ ROWS = (
     Row("encode float32 65536 packed x 256, warm", "table", None, "warm", RATIO, partial(packed_and_table, (65536, 256))),
     Row("rotate float32 1x32x4096x128, new", "NumPy RoPE", (5, 5), "warm", SPEEDUP, partial(rotate_and, "numpy", HEADS)),
     Row("rotate float32 1x32x4096x128, new", "torch RoPE", None, "warm", SPEEDUP, partial(rotate_and, "torch", HEADS)),
+    *(
+        Row(f"grid float32 {name}, new", against, (10, 10), "warm", SPEEDUP, partial(grid_and, recipe, convention, shape))
+        for name, against, recipe, convention, shape in (
+            ("64x64x1024", "timm", "timm_grid", "timm", (64, 64, 1024)),
+            ("64x64x1024", "diffusers", "diffusers_grid", "mae", (64, 64, 1024)),
+            ("16x32x32x1152", "diffusers", "diffusers_grid", "video", (16, 32, 32, 1152)),
+        )
+    ),
+    Row(
+        *("rope.cache float32 131072x128, new", "transformers", (10, 10), "warm", SPEEDUP),
+        partial(cache_and_transformers, (131072, 128)),
+    ),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
     Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),

@@ -179,7 +179,6 @@ def test_sincos(positions, dtype, kernel):
 def test_large_sincos(dtype, kernel, monkeypatch):
     monkeypatch.setattr(_threads, "PARALLEL_BYTES", 0)
     monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
-    monkeypatch.setattr(_rows, "STREAM_FROM", 0)
     table = posenc.table(1300, 1102, layout="concatenated", dtype=dtype)
     for positions in (range(1300), np.arange(1300)):
         sines, cosines = posenc.sincos(positions, 1102, dtype=dtype, threads=2)

@@ -5,7 +5,8 @@ from posenc._config import show_config
 from posenc._counting import positions_from_ids, positions_from_lengths, positions_from_mask
 from posenc._encoding import Encoding
 from posenc._functions import add, clear_cache, encode, rotate, similarity, sincos, table
-from posenc._grid import GRIDS, GridConvention, grid
+from posenc._grid import grid
+from posenc._grids import GRIDS, GridConvention
 from posenc._threads import set_threads, threads
 from posenc._version import __version__
 from posenc.conventions import CONVENTIONS, Convention, convention

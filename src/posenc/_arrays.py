@@ -32,6 +32,7 @@ ALIGN_FROM = 64 << 10  # bytes of output that repay alignment to cache lines
 LINE = 64
 HUGE_FROM = 4 << 20  # bytes from which NumPy asks for huge pages: aligned, no two threads fault in, and clear, the same one
 HUGE_PAGE = 2 << 20
+STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 
 
 def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
@@ -135,6 +136,14 @@ def fresh(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
         raise MemoryError(
             f"an array of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None
+
+
+def streams(nbytes: int, *, new: bool) -> bool:
+    """Whether so much output is written past the caches.
+
+    Not new memory: the system clears its pages as they are first touched, and leaves them in the caches.
+    """
+    return nbytes >= STREAM_FROM and not new
 
 
 def even_rows(out: NDArray[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:

@@ -260,6 +260,7 @@ class Encoding:
             self._rows.check_domain(kind, farthest(start, length))
         shape = (length, self._dim)
         nbytes = length * self._dim * kind.itemsize
+        stream = _arrays.streams(nbytes, new=out is None)
         if out is not None:
             _arrays.check_out(out, shape)
         elif 0 < nbytes < _arrays.ALIGN_FROM:
@@ -267,7 +268,8 @@ class Encoding:
         else:
             out = _arrays.fresh(shape, kind)
         if length:
-            self._rows.write(out, start, 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes), form)
+            used = 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes)
+            self._rows.write(out, start, used, form, stream=stream)
         return out
 
     def encode(
@@ -304,22 +306,24 @@ class Encoding:
             threads = _threads.checked("threads", threads)
         self._rows.check_domain(kind, _positions.farthest(points))
         shape = (*lead, self._dim)
+        is_new = out is None
         if out is None:
             out = _arrays.fresh(shape, kind)
         else:
             _arrays.check_out(out, shape)
             mask = None if mask is None else _sums.apart(mask, out)
             points = points if isinstance(points, range) else _sums.apart(points, out)
-        used = _threads.for_work(threads, out.nbytes)
+        used, stream = _threads.for_work(threads, out.nbytes), _arrays.streams(out.nbytes, new=is_new)
         for part, rows in _arrays.even_rows(out):
             flat = points if isinstance(points, range) else points[part].ravel()
             masked = None if mask is None else np.ascontiguousarray(mask[part]).ravel()
             if isinstance(flat, range) and flat.step == 1:
-                self._rows.write(rows, flat.start, used, where=masked)
+                self._rows.write(rows, flat.start, used, where=masked, stream=stream)
             elif isinstance(flat, range) and flat.step == -1:
-                self._rows.write(rows[::-1], flat[-1], used, where=None if masked is None else masked[::-1].copy())
+                masked = None if masked is None else masked[::-1].copy()
+                self._rows.write(rows[::-1], flat[-1], used, where=masked, stream=stream)
             else:
-                self._rows.write(rows, flat, used, where=masked)
+                self._rows.write(rows, flat, used, where=masked, stream=stream)
         return out
 
     def add(
@@ -379,6 +383,7 @@ class Encoding:
             reach = _positions.farthest(points)
             varies = _sums.varying(points, lead)
         self._rows.check_domain(kind, reach)
+        stream = out is not x and _arrays.streams(x.nbytes, new=out is None)
         if out is None:
             out = _arrays.fresh(x.shape, x.dtype)
         else:
@@ -387,7 +392,8 @@ class Encoding:
             mask = None if mask is None else _sums.apart(mask, out)
             points = points if isinstance(points, int) else _sums.apart(points, out)
         if out.size:
-            self._rows.add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], _threads.for_work(threads, out.nbytes))
+            used = _threads.for_work(threads, out.nbytes)
+            self._rows.add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], used, stream)
         return out
 
     # ---- pairs -------------------------------------------------------------------------------------------------------
@@ -479,6 +485,7 @@ class Encoding:
         if threads is not None:
             threads = _threads.checked("threads", threads)
         self._rows.check_domain(np.dtype(np.float64), _positions.farthest(points))
+        stream = out is not x and _arrays.streams(x.nbytes, new=out is None)
         if out is None:
             out = _arrays.fresh(x.shape, x.dtype)
         else:
@@ -487,7 +494,7 @@ class Encoding:
         if out.size:
             form, used = _arrays.FORMATS[np.dtype(np.float64)], _threads.for_work(threads, out.nbytes)
             varies, pairs = _sums.varying(points, lead), (self._rows.interleaved, self._rows.cos_first)
-            _pairs.concatenated(self._rows).add(x, out, None, points, varies, 1.0, form, used, pairs=pairs)
+            _pairs.concatenated(self._rows).add(x, out, None, points, varies, 1.0, form, used, stream, pairs=pairs)
         return out
 
     def similarity(self, offsets: ArrayLike | range) -> NDArray[np.float64]:

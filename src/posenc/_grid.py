@@ -1,282 +1,23 @@
-"""Encodings of the points of a grid: `grid`, and `GRIDS`, the conventions in use, a table of data.
+"""`grid`: the encodings of a grid's points.
 
 Each axis has an encoding of its own width. Its rows are made once, in the output, where the indices along all other axes are 0,
 and copied from there.
-
-The functions that people know, and what they are here. H is a grid's height, W its width, T its number of frames.
-
-================================================  ======================================================================
-`get_2d_sincos_pos_embed(d, n)` of MAE, DiT       `grid((n, n), d, convention="mae")`, reshaped to (n * n, d)
-`get_2d_sincos_pos_embed(d, (H, W))` of           `grid((H, W), d, convention="mae", base_size=16)`; its `base_size` and
-diffusers                                         `interpolation_scale` are ours
-`get_3d_sincos_pos_embed(d, (W, H), T)` of        `grid((T, H, W), d, convention="video")`, reshaped to (T, H * W, d); its
-diffusers, which has the width first              two scales are ours
-`build_sincos2d_pos_embed([H, W], d)` of timm     `grid((H, W), d, convention="timm")`; `temperature` is `base`,
-                                                  `interleave_sin_cos` the same
-... with `reverse_coord=True`                     `grid((W, H), d, convention="timm")`: it reverses the grid, too
-`posemb_sincos_2d` of simple ViT, big_vision      `grid((H, W), d, convention="simplevit")`; `temperature` is `base`
-`PositionEmbeddingSine(f)` of DETR, and           `grid((H, W), 2 * f, convention="detr")`, channels last; `temperature` is
-`DetrSinePositionEmbedding(f)` of transformers    `base`; `normalize`, `scale` the same; `mask` is True where the image is
-... of Deformable DETR                            with `normalize=True, offset=-0.5`
-... with `temperatureH`, `temperatureW`           with `base=(temperatureH, temperatureW)`
-`build_2d_sinusoidal_position_embedding` of       `grid((H, W), d, convention="mae", order="hw")`
-RT-DETR
-`PositionalEncoding2D(d)` on PyPI, and `3D`       `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
-`add_timing_signal_nd(x)` of tensor2tensor        `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
-================================================  ======================================================================
 """
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays, _check, _positions, _threads
+from posenc._grids import GRIDS, Axis, Coordinates, GridConvention
 from posenc._load import core
-from posenc._rows import SLICE_BYTES, STREAM_FROM, Rows
-from posenc.conventions import Extras, with_defaults
-from posenc.frequencies import Frequencies, paper, paper_pairs, shifted, timescales
-
-__all__ = ["GRIDS", "GridConvention", "grid"]
-
-Coordinates = range | _positions.Points  # along an axis, or of all points of a mask
-
-
-class Axis(NamedTuple):
-    """One of a grid's axes."""
-
-    number: int
-    of: int  # so many
-    size: int
-    options: Extras  # its own
-
-    def option(self, name: str) -> float:
-        return _check.real(name, self.options[name])
-
-
-class GridConvention(NamedTuple):
-    """What a name stands for.
-
-    Parameters
-    ----------
-    frequencies : callable
-        Makes those of an axis, of its width and options.
-    coordinates : callable
-        Makes those of an axis.
-    width : callable
-        Columns of an axis, of ``dim`` and the axis.
-    source : str
-        The formula.
-    users : str
-        Who uses it.
-    axes : mapping of int to str, optional
-        The numbers of axes that it has, and their names. Any, without names, by default.
-    order : str, optional
-        The axes in the order of their columns; as they are by default.
-    layout : {"interleaved", "concatenated", "apart"}
-        Of the columns of an axis, as in `Encoding`; "apart": the sines of all axes, then their cosines.
-    multiple : int
-        Of which ``dim`` is to be one.
-    extras : mapping
-        Keywords of `grid`, and their defaults.
-    note : str
-        What else to know.
-    """
-
-    frequencies: Callable[[int, Extras], Frequencies]
-    coordinates: Callable[[Axis], Coordinates]
-    width: Callable[[int, Axis], int]
-    source: str
-    users: str
-    axes: Mapping[int, str] | None = None
-    order: str | None = None
-    layout: str = "concatenated"
-    multiple: int = 1
-    extras: Extras = MappingProxyType({"first": 0, "scale": 1.0, "base": 10000.0})
-    note: str = ""
-
-    def __repr__(self) -> str:
-        settings = {
-            "axes": self.axes and dict(self.axes),
-            "order": self.order,
-            "layout": self.layout,
-            "extras": dict(self.extras),
-        }
-        said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        return f"GridConvention({self.source}; {said}; used by {self.users}{'; ' if self.note else ''}{self.note})"
-
-
-# ---- coordinates -----------------------------------------------------------------------------------------------------
-
-
-def _indices(axis: Axis) -> Coordinates:
-    """``first``, first + 1, ..., exact if ``first`` is an integer."""
-    first = axis.options["first"]
-    if hasattr(type(first), "__index__"):
-        first = _check.integer("first", first)
-        if first + axis.size - 1 > _check.INT64_MAX:
-            raise ValueError(f"first is {first}, and the axis has {axis.size}; its last coordinate must be an int64")
-        return range(first, first + axis.size)
-    return np.arange(axis.size, dtype=np.float64) + axis.option("first")
-
-
-def _floats(axis: Axis) -> NDArray[np.float64]:
-    return np.asarray(_indices(axis), np.float64)
-
-
-def _scaled(axis: Axis) -> Coordinates:
-    scale = axis.option("scale")
-    return _indices(axis) if scale == 1.0 else _floats(axis) * scale
-
-
-def _interpolated(axis: Axis) -> Coordinates:
-    return _divided(axis, axis.options["base_size"], "interpolation_scale")
-
-
-def _divided(axis: Axis, base_size: float | None, scale_name: str) -> Coordinates:
-    scale = _positive(scale_name, axis.options[scale_name])
-    if base_size is None and scale == 1.0:
-        return _indices(axis)
-    shrunk = _floats(axis) if base_size is None else _floats(axis) / (axis.size / _positive("base_size", base_size))
-    return shrunk / scale
-
-
-def _of_video(axis: Axis) -> Coordinates:
-    return _divided(axis, None, "temporal_interpolation_scale" if axis.number == 0 else "spatial_interpolation_scale")
-
-
-def _counted(axis: Axis) -> Coordinates:
-    mask = axis.options["mask"]
-    if mask is None:
-        counts = _indices(axis)
-        return _normalized(axis, _floats(axis), np.float64(counts[-1])) if _is_normalized(axis) and axis.size else counts
-    along = axis.number - axis.of
-    first = axis.options["first"]
-    steps = np.cumsum(mask, axis=along, dtype=np.int64)
-    steps += _check.integer("first", first) - 1
-    return _normalized(axis, steps.astype(np.float64), steps.take([-1], axis=along)) if _is_normalized(axis) else steps
-
-
-def _is_normalized(axis: Axis) -> bool:
-    normalize, scale = _check.flag("normalize", axis.options["normalize"]), axis.options["scale"]
-    offset, _ = axis.option("offset"), axis.option("eps")
-    if not normalize and (scale is not None or offset):
-        raise ValueError(f"scale is {scale} and offset {offset}, and normalize False; both are parts of normalize=True")
-    return normalize
-
-
-def _normalized(axis: Axis, counts: NDArray[np.float64], last: Any) -> NDArray[np.float64]:
-    scale = 2.0 * math.pi if axis.options["scale"] is None else axis.option("scale")
-    normalized: NDArray[np.float64] = (counts + axis.option("offset")) / (last + axis.option("eps")) * scale
-    return normalized
-
-
-def _positive(name: str, value: float) -> float:
-    value = _check.real(name, value)
-    if not value > 0.0:
-        raise ValueError(f"{name} is {value}; it must be positive")
-    return value
-
-
-# ---- the table -------------------------------------------------------------------------------------------------------
-
-
-def _paper(width: int, options: Extras) -> Frequencies:
-    return paper(width, options["base"])
-
-
-def _unshifted(width: int, options: Extras) -> Frequencies:
-    return shifted(width, 0, options["base"])
-
-
-def _shifted(width: int, options: Extras) -> Frequencies:
-    return shifted(width, 1, options["base"])
-
-
-def _timescales(width: int, options: Extras) -> Frequencies:
-    return timescales(width // 2, options["min_timescale"], options["max_timescale"])
-
-
-def _even_share(dim: int, axis: Axis) -> int:
-    return -(-dim // (2 * axis.of)) * 2
-
-
-_BASE = 10000.0
-
-#: Name of a convention: what it stands for.
-GRIDS: Mapping[str, GridConvention] = MappingProxyType(
-    {
-        "detr": GridConvention(
-            *(_paper, _counted, lambda dim, axis: dim // 2),
-            "base**(-2k/f), f = d/2, s0 c0 s1 c1 ... of y, then of x, counted from 1 over the mask; with normalize "
-            "at (y + offset) / (y_last + eps) * scale",
-            "DETR and its successors: Deformable DETR, DINO, Mask2Former, SAM 2",
-            axes={2: "yx"},
-            layout="interleaved",
-            multiple=4,
-            extras={"first": 1, "base": _BASE, "normalize": False, "scale": None, "eps": 1e-6, "offset": 0.0, "mask": None},
-            note="scale=None is 2 pi; Deformable DETR has offset=-0.5; channels come last here",
-        ),
-        "mae": GridConvention(
-            *(_unshifted, _interpolated, lambda dim, axis: dim // 2),
-            "base**(-k/n), n = d/4, [s .. | c ..] of w, then of h, at index / (size / base_size) / interpolation_scale",
-            "MAE, DiT, I-JEPA, PixArt, Stable Diffusion 3",
-            axes={2: "hw"},
-            order="wh",
-            multiple=4,
-            extras={"first": 0, "base": _BASE, "base_size": None, "interpolation_scale": 1.0},
-            note="the width comes first, which no square grid of equal scales shows",
-        ),
-        "simplevit": GridConvention(
-            *(_shifted, _scaled, lambda dim, axis: dim // 2),
-            "base**(-k/(n-1)), n = d/4, [s .. | c ..] of x, then of y",
-            "simple ViT, big_vision, MoCo v3",
-            axes={2: "yx"},
-            order="xy",
-            multiple=4,
-        ),
-        "timm": GridConvention(
-            *(_unshifted, _scaled, lambda dim, axis: dim // 2),
-            "base**(-k/n), n = d/4, [s of h | s of w | c of h | c of w]",
-            "build_sincos2d_pos_embed of timm",
-            axes={2: "hw"},
-            layout="apart",
-            multiple=4,
-            extras={"first": 0, "scale": 1.0, "base": _BASE, "interleave_sin_cos": False},
-            note="interleave_sin_cos: [s of h | c of h | s of w | c of w]",
-        ),
-        "tensor2tensor": GridConvention(
-            *(_timescales, _scaled, lambda dim, axis: dim // (2 * axis.of) * 2),
-            "(1/min) (min/max)**(k/(n-1)), n = d // (2 axes), [s .. | c ..] of each axis, then zeros",
-            "add_timing_signal_nd of tensor2tensor",
-            extras={"first": 0, "scale": 1.0, "min_timescale": 1.0, "max_timescale": 10000.0},
-            note="the original multiplies by min_timescale where it should divide, and is right only when that is 1",
-        ),
-        "multidim": GridConvention(
-            *(_paper, _scaled, _even_share),
-            "base**(-2k/w), w = d / axes rounded up to even, s0 c0 s1 c1 ... of x, of y, of z, cut to d",
-            "positional-encodings on PyPI",
-            axes={1: "x", 2: "xy", 3: "xyz"},
-            layout="interleaved",
-        ),
-        "video": GridConvention(
-            *(_unshifted, _of_video, lambda dim, axis: dim // 4 if axis.number == 0 else dim // 8 * 3),
-            "base**(-k/n), [s .. | c ..] of t, d/4 wide, then of w and h as in mae, 3d/4 wide",
-            "CogVideoX and other video models of diffusers",
-            axes={3: "thw"},
-            order="twh",
-            multiple=16,
-            extras={"first": 0, "base": _BASE, "spatial_interpolation_scale": 1.0, "temporal_interpolation_scale": 1.0},
-        ),
-    }
-)
-
-
-# ---- grid ------------------------------------------------------------------------------------------------------------
+from posenc._rows import SLICE_BYTES, Rows
+from posenc.conventions import with_defaults
+from posenc.frequencies import paper_pairs
 
 
 def grid(
@@ -342,13 +83,35 @@ def grid(
     Integer coordinates are exact. Others are computed in float64 in the order said above, each operation rounded; the entries
     are those of the resulting float64.
 
+    What other packages have is here, with a grid's height H, its width W and its number of frames T:
+
+    ================================================  ======================================================================
+    `get_2d_sincos_pos_embed(d, n)` of MAE, DiT       `grid((n, n), d, convention="mae")`, reshaped to (n * n, d)
+    `get_2d_sincos_pos_embed(d, (H, W))` of           `grid((H, W), d, convention="mae", base_size=16)`; its `base_size` and
+    diffusers                                         `interpolation_scale` are ours
+    `get_3d_sincos_pos_embed(d, (W, H), T)` of        `grid((T, H, W), d, convention="video")`, reshaped to (T, H * W, d); its
+    diffusers, which has the width first              two scales are ours
+    `build_sincos2d_pos_embed([H, W], d)` of timm     `grid((H, W), d, convention="timm")`; `temperature` is `base`,
+                                                      `interleave_sin_cos` the same
+    ... with `reverse_coord=True`                     `grid((W, H), d, convention="timm")`: it reverses the grid, too
+    `posemb_sincos_2d` of simple ViT, big_vision      `grid((H, W), d, convention="simplevit")`; `temperature` is `base`
+    `PositionEmbeddingSine(f)` of DETR, and           `grid((H, W), 2 * f, convention="detr")`, channels last; `temperature` is
+    `DetrSinePositionEmbedding(f)` of transformers    `base`; `normalize`, `scale` the same; `mask` is True where the image is
+    ... of Deformable DETR                            with `normalize=True, offset=-0.5`
+    ... with `temperatureH`, `temperatureW`           with `base=(temperatureH, temperatureW)`
+    `build_2d_sinusoidal_position_embedding` of       `grid((H, W), d, convention="mae", order="hw")`
+    RT-DETR
+    `PositionalEncoding2D(d)` on PyPI, and `3D`       `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
+    `add_timing_signal_nd(x)` of tensor2tensor        `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
+    ================================================  ======================================================================
+
     Examples
     --------
     >>> import posenc
     >>> posenc.grid((2, 3), 4, convention="mae")[1].round(3)  # [sin w, cos w, sin h, cos h] of the second line
-    array([[0.   , 1.   , 0.841, 0.54 ],
-           [0.841, 0.54 , 0.841, 0.54 ],
-           [0.909, -0.416, 0.841, 0.54 ]], dtype=float32)
+    array([[ 0.   ,  1.   ,  0.841,  0.54 ],
+           [ 0.841,  0.54 ,  0.841,  0.54 ],
+           [ 0.909, -0.416,  0.841,  0.54 ]], dtype=float32)
     >>> posenc.grid((2, 3), 8, convention="detr", normalize=True, base=(10000.0, 20.0)).shape
     (2, 3, 8)
     """
@@ -368,15 +131,17 @@ def grid(
     for band in bands:
         band.rows.check_domain(kind, _positions.farthest(band.points))
     shape = (*shape, dim)
+    is_new = out is None
     if out is None:
         out = _arrays.fresh(shape, kind)
     else:
         _arrays.check_out(out, shape)
     if out.size:
+        stream = _arrays.streams(out.nbytes, new=is_new)
         for band in bands:
-            band.write(out, threads, whole=mask is not None)
+            band.write(out, threads, stream, whole=mask is not None)
         pieces = [] if mask is not None else [piece for band in bands for piece in band.pieces()]
-        _spread(out, pieces + ([(-1, dim - tail, tail)] if tail else []), threads)
+        _spread(out, pieces + ([(-1, dim - tail, tail)] if tail else []), threads, stream)
     return out
 
 
@@ -398,7 +163,7 @@ class _Band(NamedTuple):
             return [(self.axis, self.begin, 2 * self.width)]
         return [(self.axis, self.begin, self.width), (self.axis, self.second, self.width)]
 
-    def write(self, out: NDArray[Any], threads: int | None, *, whole: bool) -> None:
+    def write(self, out: NDArray[Any], threads: int | None, stream: bool, *, whole: bool) -> None:
         """Make the rows, at all points or at those where the indices along the other axes are 0."""
         where = () if whole else tuple(slice(None) if i == self.axis else 0 for i in range(out.ndim - 1))
         first = out[where][..., self.begin : self.begin + self.width]
@@ -407,7 +172,7 @@ class _Band(NamedTuple):
         for part, rows in _arrays.even_rows(first):
             flat = self.points.start if isinstance(self.points, range) else self.points[part].ravel()
             others = None if second is None else next(_arrays.even_rows(second[part]))[1]
-            self.rows.write(rows, flat, used, second=others)
+            self.rows.write(rows, flat, used, stream=stream and whole, second=others)
 
 
 def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tuple[list[_Band], int]:
@@ -421,7 +186,7 @@ def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tu
         with core.DefaultArithmetic(), np.errstate(all="ignore"):
             points = entry.coordinates(axis)
         if not isinstance(points, range):
-            points = _positions.checked(points, None, "coordinates")
+            points = _positions.checked(points, None, f"coordinates of axis {axis.number}")
         frequencies = entry.frequencies(entry.width(dim, axis), axis.options)
         if layout == "interleaved":
             pairs = -(-width // 2)
@@ -439,13 +204,13 @@ def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tu
     return bands, 0 if layout == "apart" else dim - begin
 
 
-def _spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], threads: int | None) -> None:
+def _spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], threads: int | None, stream: bool) -> None:
     """Copy what is known of rows to all others, with a look at signals now and then."""
     if not pieces:
         return
     buffer = out.view(np.uint16) if out.itemsize == 2 else out  # bfloat16 is nothing that buffers know
     length = math.prod(out.shape[:-1])
-    used, stream = _threads.for_work(threads, out.nbytes), out.nbytes >= STREAM_FROM
+    used = _threads.for_work(threads, out.nbytes)
     step = max(1, SLICE_BYTES // (out.shape[-1] * out.itemsize))
     for begin in range(0, length, step):
         core.spread(buffer, pieces, begin, min(begin + step, length), used, stream)

@@ -14,7 +14,6 @@ from posenc.frequencies import Frequencies
 
 CACHE = Cache(32 << 20)  # frequencies and rotations
 _ROTATIONS_FROM = 24  # rows; fewer are evaluated directly
-STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 _EXTREME = 2.0**500  # amplitudes beyond it, or below 1 / it, are scaled at the end
 SLICE_BYTES = 256 << 20  # of output written in one go: a fraction of a second
 _LOG2_LARGEST_ANGLE = 64
@@ -71,14 +70,14 @@ class Rows:
         threads: int,
         form: _arrays.Format | None = None,
         where: NDArray[np.bool_] | None = None,
-        stream: bool | None = None,
+        stream: bool = False,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
         second: NDArray[Any] | None = None,
     ) -> None:
         """Fill ``out``, rows and columns; with ``second``, of the same strides, with sines and that with cosines.
 
-        Tests choose ``stream`` and put bounds in the place of the proven ones.
+        ``stream``: write past the caches. Tests put bounds in the place of the proven ones.
         """
         form = form or _arrays.FORMATS[out.dtype]
         length, nbytes = len(out), out.nbytes
@@ -86,8 +85,6 @@ class Rows:
         buffer = out.view(np.uint16) if form.code == core.BFLOAT16 else out  # nothing that buffers know
         turns = length >= _ROTATIONS_FROM and _has_runs(points)
         rotations = self._rotations(waves, form, core.shift_of(buffer)) if turns else None
-        if stream is None:
-            stream = nbytes >= STREAM_FROM
         how = form, waves, rotations, self._layout, threads, stream, self.entry, fast_bound, accurate_bound
         if second is not None and form.code == core.BFLOAT16:
             second = second.view(np.uint16)
@@ -142,7 +139,7 @@ class Rows:
         scale: float,
         form: _arrays.Format,
         threads: int,
-        stream: bool | None = None,
+        stream: bool = False,
         fast_bound: float = 0.0,
         accurate_bound: float = 0.0,
         pairs: tuple[bool, bool] | None = None,
@@ -162,7 +159,7 @@ class Rows:
             *(x, out, where, points, rows, batch, x_form.code, scale, form, waves),
             self._rotations(waves, form, core.shift_of(out) if x_form is form else 0) if by_rotation else None,
             self._layout,
-            out.nbytes >= STREAM_FROM and x is not out if stream is None else stream,
+            stream,
             self.entry,
             *(fast_bound, accurate_bound, pairs),
         )
