@@ -403,7 +403,7 @@ READ_ONLY.flags.writeable = False
         ({"scale": "2"}, TypeError, "scale must be a real number"),
         ({"scale": np.nan}, ValueError, "scale is nan"),
         ({"scale": 1e39}, ValueError, r"scale is 1e\+39; it overflows"),
-        ({"where": [1, 0, 1]}, TypeError, "where must be booleans"),
+        ({"where": [1, 0, 1]}, TypeError, "where has dtype int64; it must be booleans"),
         ({"where": [True, False]}, ValueError, r"where has shape \(2,\); it must broadcast to \(2, 3\)"),
         ({"where": np.ones((1, 2, 3), bool)}, ValueError, "where has shape"),
         ({"positions": [0, 1]}, ValueError, r"positions has shape \(2,\); it must broadcast to \(2, 3\)"),

@@ -237,7 +237,7 @@ def test_outputs_in_any_memory(dtype, kernel):
         ({"positions": -(2**63) - 1}, ValueError, "positions is -9223372036854775809"),
         ({"positions": [1, 2], "where": [True] * 3}, ValueError, "where has shape"),
         ({"positions": 1, "where": [True]}, ValueError, r"where has shape \(1,\); it must broadcast to \(\)"),
-        ({"positions": [1], "where": [1]}, TypeError, "where must be booleans"),
+        ({"positions": [1], "where": [1]}, TypeError, "where has dtype int64; it must be booleans"),
         ({"positions": [1, 2], "out": np.zeros((2, 5), np.float32)}, ValueError, "out has shape"),
         ({"positions": [1, 2], "out": np.zeros((2, 8), np.float32)[:, ::2]}, ValueError, "last axis must be contiguous"),
         ({"positions": [1, 2], "out": np.zeros((2, 4)), "dtype": "float32"}, TypeError, "they must agree"),

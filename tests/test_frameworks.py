@@ -1,27 +1,18 @@
 """Conventions against the functions of the packages that use them, within what these functions lose themselves.
 
-The encodings compared are float64, so that only the other side rounds.
-
-- ``ROUNDED``: the function computes in float64 and rounds to float32 once, which moves an entry of at most 1 by 2**-25.
-- ``bound(angle)``: it computes in float32. A frequency w = exp(-x) is off by 2**-23 (x + 1) w at most, and x exp(-x) < 0.37;
-  the product p w rounds once more, and sine and cosine add about an ulp. That is less than (1 + angle) 2**-22, where angle is
-  the largest of the row: 2.4e-5 at position 99 for frequencies up to 1, and never more than 6e-4 here. Another convention is
-  off by 0.02 and more (`test_another_convention_would_show`).
+What they lose is ``ROUNDED`` or ``bound`` of `frameworks`, never more than 6e-4 here. Another convention is off by 0.02 and
+more (`test_another_convention_would_show`).
 
 What the packages do wrong stands at the end, with the difference that it makes.
 """
 
-import importlib
 import itertools
-import sys
-import warnings
-from functools import cache, partial
-from importlib.util import find_spec
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from frameworks import EMBEDDINGS, MULTIDIM, ROUNDED, TIMM, bound, called, close, hf, imported, quietly, real
 
 import posenc
 
@@ -29,64 +20,6 @@ LENGTH = 100
 EVEN = [4, 6, 16, 64, 128]
 ANY = [*EVEN, 5, 7, 33, 127]
 TIMES = np.array([0.0, 1.0, 0.5, 7.25, 99.0, 0.1, 1e-3, 33.3], np.float32)
-ROUNDED = 1.001 * 2**-25
-
-#: Packages whose __init__ imports much that the module needed does not, and their subpackages of which that is true too.
-ALONE = {"timm": [], "depthcharge": [], "official": [], "opennmt": ["opennmt.utils"]}
-
-
-@cache
-def imported(module):
-    """A module, without the __init__ of its packages if ALONE says so; what it warns of is not ours."""
-    top, *_ = parts = module.split(".")
-    if top not in ALONE or top in sys.modules or not find_spec(top):
-        return quietly(importlib.import_module, module)
-    folder = find_spec(top).submodule_search_locations[0]
-    for name in [*map(".".join, itertools.accumulate([part] for part in parts[:-1])), *ALONE[top]]:
-        sys.modules[name] = ModuleType(name)
-        sys.modules[name].__path__ = [str(Path(folder, *name.split(".")[1:]))]
-    try:
-        return quietly(importlib.import_module, module)
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == top]:
-            del sys.modules[name]
-
-
-def real(module, what):
-    """A package's module, or a skip that says what has not been compared."""
-    try:
-        return imported(module)
-    except ImportError as error:
-        pytest.skip(f"NOT COMPARED: {what} with {module}: {error}")
-
-
-def hf(model):
-    return f"transformers.models.{model}.modeling_{model}"
-
-
-def quietly(function, *arguments, **keywords):
-    """What a package's function returns; what it warns of is not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(*arguments, **keywords)
-
-
-def called(function, *arguments, **keywords):
-    """The same as an array."""
-    return quietly(lambda: np.asarray(function(*arguments, **keywords)))
-
-
-def bound(angle, unit=2**-22):
-    return (1.0 + np.abs(angle)) * unit
-
-
-def close(theirs, ours, allowed):
-    """Nowhere further apart than allowed; else the worst place is shown."""
-    assert theirs.shape == ours.shape
-    apart = np.abs(theirs - ours)
-    excess = np.where(np.isnan(apart), np.inf, apart - allowed)
-    worst = np.unravel_index(np.argmax(excess), excess.shape)
-    assert excess[worst] <= 0.0, f"at {tuple(map(int, worst))} theirs {theirs[worst]!r}, ours {ours[worst]!r}"
 
 
 def rows(name, dim, positions, **extras):
@@ -105,8 +38,6 @@ FLOAT64_TABLES = {
     "marian": ("marian", hf("marian"), lambda m, n, d: m.MarianSinusoidalPositionalEmbedding(n, d).create_weight(), ANY),
     "informer": ("marian", hf("informer"), lambda m, n, d: m.InformerSinusoidalPositionalEmbedding(n, d).create_weight(), ANY),
 }
-EMBEDDINGS = "diffusers.models.embeddings"
-MULTIDIM = "positional_encodings.torch_encodings"
 FLOAT32_TABLES = {
     "speecht5": ("transformer", hf("speecht5"), lambda m, n, d: m.SpeechT5ScaledPositionalEncoding(0.0, d, n).pe[0], EVEN),
     "diffusers": ("transformer", EMBEDDINGS, lambda m, n, d: m.SinusoidalPositionalEmbedding(d, n).pe[0], EVEN),
@@ -298,8 +229,6 @@ def test_fairseq(user, pad):
 
 
 # ---- rotary ----------------------------------------------------------------------------------------------------------
-
-TIMM = "timm.layers.pos_embed_sincos"
 
 
 def llama(m, d, base=10000.0):

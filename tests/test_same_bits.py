@@ -144,6 +144,22 @@ def test_callers_floating_point_environment(setting, dtype, driver):
             assert during & ~0x3F == CONTROLS[setting]
 
 
+@pytest.mark.parametrize("setting", CONTROLS)
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+def test_callers_floating_point_environment_and_subnormal_positions(setting, kind, driver):
+    least = np.finfo(kind).smallest_subnormal
+    positions = np.array([least, -3 * least, 0.5], kind)
+    want = posenc.encode(positions, 8, dtype="float64")
+    out = np.empty_like(want)
+    before = driver.control(CONTROLS[setting])
+    try:
+        posenc.encode(positions, 8, out=out)
+    finally:
+        driver.control(before)
+    assert want[0, 0] > 0.0
+    assert out.tobytes() == want.tobytes()
+
+
 def test_exception_flags_are_not_raised(driver):
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("reads the exception flags of MXCSR, which only x86-64 has")

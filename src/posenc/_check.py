@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, SupportsFloat, SupportsIndex, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -47,10 +50,28 @@ def real(name: str, value: Any) -> float:
     return cast(float, value)
 
 
+def positive(name: str, value: Any) -> float:
+    """A finite float above 0."""
+    number = real(name, value)
+    if not number > 0.0:
+        raise ValueError(f"{name} is {number!r}; it must be positive")
+    return number
+
+
 def is_masked(array: Any) -> bool:
     """Whether it is a masked array, without the import of numpy.ma, which takes milliseconds."""
     ma = sys.modules.get("numpy.ma")
     return isinstance(array, getattr(ma, "MaskedArray", ()))
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """An array, whatever it holds."""
+    if is_masked(value):
+        raise TypeError(f"{name} is a masked array; it must be an ndarray")
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is a {type(value).__name__} that is no array; its rows must be of one length") from None
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:

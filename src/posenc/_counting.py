@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posenc import _arrays, _check
-from posenc._positions import check_all
+from posenc._positions import check_all, of_kind
 
 _INT64 = np.dtype(np.int64)
 
@@ -47,7 +47,7 @@ def positions_from_mask(mask: ArrayLike) -> NDArray[np.int64]:
     array([[0, 0, 0, 1],
            [0, 1, 2, 0]])
     """
-    marks = _checked("mask", mask, "biu", "bool, or integers that are 0 or 1")
+    marks = of_kind("mask", mask, "biu", "bool, or integers that are 0 or 1")
     _check_sequence("mask", marks)
     positions = _arrays.fresh(marks.shape, _INT64)
     if marks.dtype != np.bool_:
@@ -93,7 +93,7 @@ def positions_from_ids(ids: ArrayLike, padding_idx: int) -> NDArray[np.int64]:
     array([[2, 3, 1],
            [1, 2, 3]])
     """
-    tokens = _checked("ids", ids, "iu", "integers, of int64 or uint64 at most")
+    tokens = of_kind("ids", ids, "iu", "integers, of int64 or uint64 at most")
     _check_sequence("ids", tokens)
     padding_idx = _check.integer("padding_idx", padding_idx)
     positions = _arrays.fresh(tokens.shape, _INT64)
@@ -134,7 +134,7 @@ def positions_from_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     >>> posenc.positions_from_lengths([3, 0, 2])
     array([0, 1, 2, 0, 1])
     """
-    counts = _checked("lengths", lengths, "iu", "integers, of int64 or uint64 at most")
+    counts = of_kind("lengths", lengths, "iu", "integers, of int64 or uint64 at most")
     if counts.ndim != 1:
         raise ValueError(f"lengths has shape {counts.shape}; it must be one-dimensional")
     check_all("lengths", counts, counts < 0, "at least 0")
@@ -145,21 +145,6 @@ def positions_from_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     steps[np.cumsum(sizes[:-1])] = 1 - sizes[:-1]  # from the last position of a sequence to 0
     np.cumsum(steps, out=steps)
     return steps
-
-
-def _checked(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
-    """An array whose dtype is of these kinds; a list without elements is of any kind."""
-    if _check.is_masked(value):
-        raise TypeError(f"{name} is a masked array; it must be an ndarray")
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} is a {type(value).__name__} that is no array; its rows must be of one length") from None
-    if array.size == 0 and isinstance(value, list | tuple | range):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in kinds:
-        raise TypeError(f"{name} has dtype {array.dtype}; it must be {right}")
-    return array
 
 
 def _check_sequence(name: str, array: NDArray[Any]) -> None:

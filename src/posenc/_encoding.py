@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc import _arrays, _check, _pairs, _positions, _sums, _threads
 from posenc._rows import Duplicate, Rows
-from posenc.frequencies import Frequencies, paper_pairs, positive_base
+from posenc.frequencies import Frequencies, paper_pairs
 
 Layout = Literal["interleaved", "concatenated"]
 Odd = Literal["truncate", "zero", "error"]
@@ -596,7 +596,7 @@ def _chosen_frequencies(
 ) -> tuple[float | None, Frequencies]:
     """The base, None if ``frequencies`` are given, and the frequencies."""
     if frequencies is None:
-        base = 10000.0 if base is None else positive_base(base)
+        base = 10000.0 if base is None else _check.positive("base", base)
         return base, paper_pairs(pairs, dim, base)
     if base is not None:
         raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")

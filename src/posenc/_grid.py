@@ -5,7 +5,6 @@ and copied from there.
 """
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -103,6 +102,7 @@ def grid(
     RT-DETR
     `PositionalEncoding2D(d)` on PyPI, and `3D`       `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
     `add_timing_signal_nd(x)` of tensor2tensor        `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
+    `posemb_sincos_3d` of vit-pytorch                 `grid((T, H, W), d, convention="tensor2tensor", order=(2, 1, 0))`
     ================================================  ======================================================================
 
     Examples
@@ -124,18 +124,19 @@ def grid(
     layout = entry.layout
     if layout == "apart" and _check.flag("interleave_sin_cos", options["interleave_sin_cos"]):
         layout = "concatenated"
-    bands, tail = _bands(entry, layout, [axes[i] for i in _checked_order(convention, entry, order, len(axes))], dim)
+    in_order = [axes[i] for i in _checked_order(convention, entry, order, len(axes))]
     kind = _arrays.checked_dtype(dtype, out)
     if threads is not None:
         threads = _threads.checked("threads", threads)
-    for band in bands:
-        band.rows.check_domain(kind, _positions.farthest(band.points))
     shape = (*shape, dim)
     is_new = out is None
     if out is None:
         out = _arrays.fresh(shape, kind)
     else:
         _arrays.check_out(out, shape)
+    bands, tail = _bands(entry, layout, in_order, dim)
+    for band in bands:
+        band.rows.check_domain(kind, _positions.farthest(band.points))
     if out.size:
         stream = _arrays.streams(out.nbytes, new=is_new)
         for band in bands:
@@ -181,13 +182,13 @@ def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tu
     begin = 0
     for axis in axes:
         width = min(entry.width(dim, axis), dim - begin)
-        if width == 0:
-            continue
         with core.DefaultArithmetic(), np.errstate(all="ignore"):
             points = entry.coordinates(axis)
         if not isinstance(points, range):
             points = _positions.checked(points, None, f"coordinates of axis {axis.number}")
         frequencies = entry.frequencies(entry.width(dim, axis), axis.options)
+        if width == 0:
+            continue
         if layout == "interleaved":
             pairs = -(-width // 2)
             if pairs < len(frequencies):
@@ -220,15 +221,13 @@ def _spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], threads: int 
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, str | bytes) or not hasattr(type(shape), "__iter__"):
+    if isinstance(shape, str | bytes) or not isinstance(shape, Sequence | np.ndarray) or np.ndim(shape) != 1:
         raise TypeError(f"shape must be a sequence of integers, not {type(shape).__name__} {shape!r}")
     return tuple(_check.integer(f"shape[{i}]", size, least=0) for i, size in enumerate(shape))
 
 
 def _checked_mask(mask: ArrayLike, shape: Any) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
-    if array.dtype != np.bool_ or _check.is_masked(mask):
-        raise TypeError(f"mask must be booleans, True where the image is, not {type(mask).__name__} of dtype {array.dtype}")
+    array = _positions.of_kind("mask", mask, "b", "booleans, True where the image is")
     if array.ndim < 2:
         raise ValueError(f"mask has shape {array.shape}; it must be (..., height, width)")
     if shape is not None and _checked_shape(shape) != array.shape:
@@ -275,7 +274,7 @@ def _checked_order(name: str, entry: GridConvention, order: str | Sequence[int] 
         numbers = [names.find(letter) for letter in order]
     else:
         try:
-            numbers = [operator.index(number) for number in order]
+            numbers = [_check.integer("order", number) for number in order]
         except TypeError:
             raise TypeError(f"order is {order!r}; for {name!r} it must be {wanted}") from None
     if sorted(numbers) != list(range(axes)):

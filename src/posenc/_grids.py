@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc import _check, _positions
-from posenc.conventions import Extras
+from posenc.conventions import Extras, positives
 from posenc.frequencies import Frequencies, paper, shifted, timescales
 
 Coordinates = range | _positions.Points  # along an axis, or of all points of a mask
@@ -114,10 +114,10 @@ def _interpolated(axis: Axis) -> Coordinates:
 
 
 def _divided(axis: Axis, base_size: float | None, scale_name: str) -> Coordinates:
-    scale = _positive(scale_name, axis.options[scale_name])
+    scale = _check.positive(scale_name, axis.options[scale_name])
     if base_size is None and scale == 1.0:
         return _indices(axis)
-    shrunk = _floats(axis) if base_size is None else _floats(axis) / (axis.size / _positive("base_size", base_size))
+    shrunk = _floats(axis) if base_size is None else _floats(axis) / (axis.size / _check.positive("base_size", base_size))
     return shrunk / scale
 
 
@@ -130,15 +130,16 @@ def _counted(axis: Axis) -> Coordinates:
     is_normalized = _is_normalized(axis) and axis.size > 0
     if mask is None:
         return _normalized(axis, _floats(axis), 0) if is_normalized else _indices(axis)
-    steps = np.cumsum(mask, axis=along, dtype=np.int64) + (_first(axis) - 1)
+    before = _check.integer("first", _first(axis), least=_check.INT64_MIN + 1) - 1  # where nothing is counted yet
+    steps = np.cumsum(mask, axis=along, dtype=np.int64) + before
     return _normalized(axis, steps.astype(np.float64), along) if is_normalized else steps
 
 
 def _is_normalized(axis: Axis) -> bool:
-    normalize, scale = _check.flag("normalize", axis.options["normalize"]), axis.options["scale"]
-    offset, _ = axis.option("offset"), axis.option("eps")
-    if not normalize and (scale is not None or offset):
-        raise ValueError(f"scale is {scale} and offset {offset}, and normalize False; both are parts of normalize=True")
+    normalize = _check.flag("normalize", axis.options["normalize"])
+    parts = axis.options["scale"], axis.option("eps"), axis.option("offset")
+    if not normalize and parts != (None, 1e-6, 0.0):
+        raise ValueError(f"scale, eps and offset are {parts}, and normalize False; they are parts of normalize=True")
     return normalize
 
 
@@ -147,13 +148,6 @@ def _normalized(axis: Axis, counts: NDArray[np.float64], along: int) -> NDArray[
     last = counts.take([-1], axis=along) + axis.option("eps")
     normalized: NDArray[np.float64] = (counts + axis.option("offset")) / last * scale
     return normalized
-
-
-def _positive(name: str, value: float) -> float:
-    value = _check.real(name, value)
-    if not value > 0.0:
-        raise ValueError(f"{name} is {value}; it must be positive")
-    return value
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -172,7 +166,7 @@ def _shifted(width: int, options: Extras) -> Frequencies:
 
 
 def _timescales(width: int, options: Extras) -> Frequencies:
-    return timescales(width // 2, options["min_timescale"], options["max_timescale"])
+    return timescales(width // 2, *positives(options, "min_timescale", "max_timescale"))
 
 
 def _even_share(dim: int, axis: Axis) -> int:

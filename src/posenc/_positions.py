@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from posenc import _check
+from posenc._load import core
 
 _LARGEST_FLOAT = 2.0**53
 _KINDS = "int64, or float16, bfloat16, float32 or float64"
@@ -19,10 +20,7 @@ def as_array(positions: Any, name: str = "positions") -> NDArray[Any]:
         raise TypeError(f"{name} is a masked array; it must be an ndarray, and where= says what to leave out")
     if isinstance(positions, range):
         return _of_range(positions, name)
-    try:
-        array = np.asarray(positions)
-    except ValueError:
-        raise ValueError(f"{name} is a {type(positions).__name__} that is no array; its rows must be of one length") from None
+    array = _check.as_array(name, positions)
     if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
         _check_integers(positions, array, name)
     return array
@@ -36,19 +34,20 @@ def checked(array: NDArray[Any], where: NDArray[np.bool_] | None, name: str = "p
     kind = array.dtype.kind
     if kind not in "iu" and array.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
         raise TypeError(f"{name} has dtype {array.dtype}; it must be {_KINDS}")
-    if kind not in "iu":
-        array = array.astype(np.float64)
     if where is not None:
         array = np.where(_used(where, array.shape), array, array.dtype.type(0))
+    if kind not in "iu":
+        with core.DefaultArithmetic():  # the caller's may take subnormals for 0
+            return _checked_floats(array.astype(np.float64), name)
     if kind == "u":
         check_all(name, array, array > np.uint64(_check.INT64_MAX), "an int64")
-    if kind not in "iu":
-        check_all(name, array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
-        whole = array.astype(np.int64)
-        if (whole != array).any():
-            return np.asarray(array, order="C")
-        array = whole
     return np.asarray(array, np.int64, order="C")
+
+
+def _checked_floats(array: NDArray[np.float64], name: str) -> Points:
+    check_all(name, array, ~(np.abs(array) <= _LARGEST_FLOAT), "finite and, as a float, at most 2**53 in size")
+    whole = array.astype(np.int64)
+    return np.asarray(array, order="C") if (whole != array).any() else np.asarray(whole, order="C")
 
 
 def checked_range(positions: range, name: str = "positions") -> range | NDArray[np.int64]:
@@ -58,13 +57,19 @@ def checked_range(positions: range, name: str = "positions") -> range | NDArray[
     return positions if len(positions) < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
 
 
+def of_kind(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
+    """An array whose dtype is of these kinds; a list without elements is of any kind."""
+    array = _check.as_array(name, value)
+    if array.size == 0 and isinstance(value, list | tuple | range):
+        array = array.astype(np.bool_ if kinds == "b" else np.int64)
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be {right}")
+    return array
+
+
 def checked_where(where: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """``where`` as booleans of that shape."""
-    array = np.asarray(where)
-    if array.size == 0 and isinstance(where, list | tuple):
-        array = array.astype(np.bool_)
-    if array.dtype != np.bool_ or _check.is_masked(where):
-        raise TypeError(f"where must be booleans, not {type(where).__name__} of dtype {array.dtype}")
+    array = of_kind("where", where, "b", "booleans")
     check_broadcast("where", array.shape, shape)
     return np.broadcast_to(array, shape)
 

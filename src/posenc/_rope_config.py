@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from posenc import _check
+from posenc._load import core
 from posenc._schedules import Schedule, default, dynamic, linear, llama3, longrope, proportional, yarn
 
 
@@ -48,6 +50,9 @@ def from_config(
     return _Reader(config, dim, layer_type).schedule(length)
 
 
+_LOCAL = "rope_local_base_freq"  # of Gemma 3, before a schedule for each type of layer was said so
+
+
 class _Reader:
     """A configuration: its rotary parameters, and around them the model's."""
 
@@ -56,13 +61,17 @@ class _Reader:
         if not isinstance(config, Mapping):
             raise TypeError(f"config must be a mapping or have to_dict(), not {type(config).__name__}")
         self._model: Mapping[str, Any] = config
-        alone = "rope_type" in config or "type" in config
-        rope = config if alone else config.get("rope_parameters") or config.get("rope_scaling") or {}
-        layers = [name for name, value in rope.items() if isinstance(value, Mapping)]
+        self._dim = dim
+        rope = config if _is_alone(config) else config.get("rope_parameters") or config.get("rope_scaling") or {}
+        if not isinstance(rope, Mapping):
+            raise TypeError(f"rope_scaling or rope_parameters of config is {rope!r}; it must be a mapping")
+        layers = {name: value for name, value in rope.items() if isinstance(value, Mapping)}
+        self._is_nested = bool(layers)
+        if not layers and config.get(_LOCAL) is not None:
+            layers = {"full_attention": rope, "sliding_attention": {"rope_theta": config[_LOCAL]}}
         if layers and layer_type not in layers:
             raise ValueError(f"layer_type is {layer_type!r}; config has a schedule for each of {', '.join(layers)}")
-        self._rope: Mapping[str, Any] = rope[layer_type] if layers else rope
-        self._dim = dim
+        self._rope: Mapping[str, Any] = rope if layer_type is None else layers.get(layer_type, rope)
 
     def _find(self, *names: str) -> Any:
         """The first of these that is there, in the rotary parameters or else around them."""
@@ -82,24 +91,31 @@ class _Reader:
         """What all schedules want to know."""
         part = self._find("partial_rotary_factor", "rotary_pct")
         width = self._dim
+        if width is None and self._find("qk_rope_head_dim") is not None:
+            width, part = self._find("qk_rope_head_dim"), None  # what is rotated of a head, all of it
         if width is None and part is None:
             width = self._find("rotary_dim")
         if width is None:
-            width = self._find("qk_rope_head_dim", "head_dim")
+            width = self._find("head_dim", "attention_head_dim", "kv_channels")
         if width is None:
-            width = self._needed("hidden_size", "n_embd") // self._needed("num_attention_heads", "n_head")
-        base = self._find("rope_theta", "rotary_emb_base")
-        head = {"dim": width, "base": base, "partial_rotary_factor": part}
+            whole = _check.integer("hidden_size", self._needed("hidden_size", "n_embd"), least=1)
+            width = whole // _check.integer("num_attention_heads", self._needed("num_attention_heads", "n_head"), least=1)
+        head = {"dim": width, "base": self._find("rope_theta", "rotary_emb_base"), "partial_rotary_factor": part}
         return {name: value for name, value in head.items() if value is not None}
 
-    def _original(self) -> Any:
-        # some keep the length of training beside the rotary parameters, and mean it there
-        beside = self._model.get("original_max_position_embeddings")
-        return self._needed("original_max_position_embeddings", "max_position_embeddings") if beside is None else beside
+    def _original(self) -> int:
+        name = "original_max_position_embeddings"
+        # some keep it beside the rotary parameters, and mean it there
+        beside = None if self._is_nested else self._model.get(name)
+        return _check.integer(name, self._needed(name, "max_position_embeddings") if beside is None else beside, least=1)
 
-    def _factor(self) -> Any:
+    def _factor(self) -> float:
         factor = self._rope.get("factor")
-        return self._needed("max_position_embeddings") / self._original() if factor is None else factor
+        if factor is not None:
+            return _check.real("factor", factor)
+        longest = _check.integer("max_position_embeddings", self._needed("max_position_embeddings"), least=1)
+        with core.DefaultArithmetic():
+            return longest / self._original()
 
     def _yarn(self) -> dict[str, Any]:
         named = self._some("beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim", "truncate")
@@ -122,6 +138,8 @@ class _Reader:
         return {"original_max_position_embeddings": self._original(), **named}
 
     def schedule(self, length: int | None) -> Schedule:
+        if length is not None:
+            length = _check.integer("length", length, least=1)
         kind = self._rope.get("rope_type") or self._rope.get("type") or "default"
         head = self._head()
         if kind in ("default", "mrope"):
@@ -141,3 +159,10 @@ class _Reader:
             return proportional(**self._some("factor"), **head)
         known = "default, mrope, linear, dynamic, yarn, longrope, su, llama3, proportional"
         raise ValueError(f"rope_type is {kind!r}; it must be one of {known}")
+
+
+def _is_alone(config: Mapping[str, Any]) -> bool:
+    """Whether these are the rotary parameters, of all layers or of each type of them, and no model's configuration."""
+    nested = bool(config) and all(isinstance(value, Mapping) for value in config.values())
+    known = config.keys() & {"rope_parameters", "rope_scaling"}
+    return not known and (nested or "rope_type" in config or "type" in config)

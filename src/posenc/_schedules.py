@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from posenc import _check, _exact
 from posenc._encoding import Encoding, Layout
 from posenc._load import core
-from posenc.frequencies import Frequencies, given, paper, positive_base
+from posenc.frequencies import Frequencies, exact_doubles, given, paper
 
 _BITS = 400  # of logarithms and powers before they are rounded
 
@@ -137,7 +137,7 @@ def linear(dim: int, factor: float, *, base: float = 10000.0, partial_rotary_fac
     >>> posenc.rope.linear(8, 4.0).frequencies.values
     array([0.25   , 0.025  , 0.0025 , 0.00025])
     """
-    factor = _positive("factor", factor)
+    factor = _moderate("factor", factor)
     return _schedule("linear", _width(dim, partial_rotary_factor), base, lambda w: w / factor)
 
 
@@ -174,7 +174,7 @@ def ntk(dim: int, factor: float, *, base: float = 10000.0, partial_rotary_factor
     array([1.00e+00, 6.30e-02, 3.97e-03, 2.50e-04])
     """
     width = _width(dim, partial_rotary_factor)
-    return _schedule("ntk", width, _stretched(width, base, _positive("factor", factor)))
+    return _schedule("ntk", width, _stretched(width, base, _moderate("factor", factor)))
 
 
 def dynamic(
@@ -222,7 +222,7 @@ def dynamic(
     >>> posenc.rope.dynamic(8, 2.0, 2048, length=4096).frequencies.values.round(5)
     array([1.000e+00, 6.934e-02, 4.810e-03, 3.300e-04])
     """
-    factor, longest = _positive("factor", factor), _length("max_position_embeddings", max_position_embeddings)
+    factor, longest = _moderate("factor", factor), _length("max_position_embeddings", max_position_embeddings)
     longer = longest if length is None else max(longest, _length("length", length))
     width = _width(dim, partial_rotary_factor)
     with core.DefaultArithmetic():
@@ -290,10 +290,10 @@ def yarn(
     >>> posenc.rope.yarn(64, 40.0, 4096, mscale=0.707, mscale_all_dim=0.707).amplitude
     1.0
     """
-    factor, original = _positive("factor", factor), _original(original_max_position_embeddings)
-    fast, slow = _positive("beta_fast", beta_fast), _positive("beta_slow", beta_slow)
+    factor, original = _moderate("factor", factor), _original(original_max_position_embeddings)
+    fast, slow = _moderate("beta_fast", beta_fast), _moderate("beta_slow", beta_slow)
     is_truncated = _check.flag("truncate", truncate)
-    width, base = _width(dim, partial_rotary_factor), positive_base(base)
+    width, base = _width(dim, partial_rotary_factor), _check.positive("base", base)
     if base == 1.0:
         raise ValueError("base is 1.0; it must not be 1 here: all waves would turn as often")
 
@@ -313,9 +313,10 @@ def yarn(
 
     with core.DefaultArithmetic():
         if attention_factor is not None:
-            amplitude = _check.real("attention_factor", attention_factor)
+            amplitude = _not_0("attention_factor", _check.real("attention_factor", attention_factor))
         elif mscale and mscale_all_dim:
-            amplitude = _mscale(factor, "mscale", mscale) / _mscale(factor, "mscale_all_dim", mscale_all_dim)
+            below = _not_0("amplitude that mscale_all_dim makes", _mscale(factor, "mscale_all_dim", mscale_all_dim))
+            amplitude = _not_0("amplitude", _mscale(factor, "mscale", mscale) / below)
         else:
             amplitude = _mscale(factor, "mscale", 1.0)
     return _schedule("yarn", width, base, stretched, amplitude)
@@ -378,15 +379,15 @@ def longrope(
     factors = lists[length is not None and _length("length", length) > original]
     with core.DefaultArithmetic():
         if attention_factor is not None:
-            amplitude = _check.real("attention_factor", attention_factor)
+            amplitude = _not_0("attention_factor", _check.real("attention_factor", attention_factor))
         elif factor is None:
             raise TypeError("factor and attention_factor are both None; give one of them, for the amplitude")
-        elif _positive("factor", factor) <= 1.0:
+        elif (factor := _moderate("factor", factor)) <= 1.0:
             amplitude = 1.0
         elif original == 1:
             raise ValueError("original_max_position_embeddings is 1; it must be above 1, or attention_factor be given")
         else:
-            amplitude = math.sqrt(1.0 + _log(float(factor)) / _log(float(original)))
+            amplitude = math.sqrt(1.0 + _log(factor) / _log(original))
     return _schedule("longrope", width, base, lambda w: w / factors, amplitude)
 
 
@@ -436,8 +437,8 @@ def llama3(
     >>> posenc.rope.llama3(8, 8.0, 8192, base=500000.0).frequencies.values.round(7)
     array([1.0000e+00, 3.7606e-02, 5.2480e-04, 6.6000e-06])
     """
-    factor, original = _positive("factor", factor), _original(original_max_position_embeddings)
-    low, high = _positive("low_freq_factor", low_freq_factor), _positive("high_freq_factor", high_freq_factor)
+    factor, original = _moderate("factor", factor), _original(original_max_position_embeddings)
+    low, high = _moderate("low_freq_factor", low_freq_factor), _moderate("high_freq_factor", high_freq_factor)
     if low == high:
         raise ValueError(f"low_freq_factor and high_freq_factor are both {low}; they must not be the same")
 
@@ -457,7 +458,7 @@ def proportional(dim: int, *, factor: float = 1.0, base: float = 10000.0, partia
     Parameters
     ----------
     dim : int
-        Width of a head.
+        Width of a head, even.
     factor : float, default 1.0
         What frequencies are divided by; positive.
     base : float, default 10000.0
@@ -484,13 +485,15 @@ def proportional(dim: int, *, factor: float = 1.0, base: float = 10000.0, partia
     >>> posenc.rope.proportional(8, partial_rotary_factor=0.5).frequencies.values
     array([1. , 0.1, 0. , 0. ])
     """
-    factor = _positive("factor", factor)
-    part = _part(partial_rotary_factor)
+    factor = _moderate("factor", factor)
+    part, width = _part(partial_rotary_factor), _width(dim, 1.0)
+    if width % 2:
+        raise ValueError(f"dim is {width}; it must be even")
 
     def cut(w: Doubles) -> Doubles:
-        return w / factor * (np.arange(len(w)) < part * dim // 2)
+        return w / factor * (np.arange(len(w)) < part * width // 2)
 
-    return _schedule("proportional", _width(dim, 1.0), base, cut)
+    return _schedule("proportional", width, base, cut)
 
 
 # ---- arithmetic and arguments ----------------------------------------------------------------------------------------
@@ -504,8 +507,6 @@ def _schedule(
     if change is not None:
         with core.DefaultArithmetic(), np.errstate(all="ignore"):
             values = change(values)
-    if not math.isfinite(amplitude) or amplitude == 0.0:
-        raise ValueError(f"rope.{name}: the amplitude would be {amplitude}; it must be finite and not 0")
     try:
         return Schedule(given(values), amplitude)
     except ValueError as error:
@@ -514,16 +515,19 @@ def _schedule(
 
 def _stretched(width: int, base: float, stretch: float) -> float:
     """Base * stretch**(width / (width - 2))."""
-    base = positive_base(base)
+    base = _check.positive("base", base)
     if width <= 2:
         raise ValueError(f"dim is {width}, as far as it is rotated; it must be above 2 here, the exponent is dim / (dim - 2)")
     with core.DefaultArithmetic():
         power = _exact.nearest(_exact.power(_exact.ratio_of(stretch), width, width - 2, _BITS), _BITS)
-        return base * power
+        stretched = base * power
+    if not 0.0 < stretched < math.inf:
+        raise ValueError(f"base is {base!r}, and would become {stretched}; it must be a positive float64 when stretched, too")
+    return stretched
 
 
 def _log(x: float) -> float:
-    """Ln x, the nearest float64."""
+    """Ln x for x > 0, the nearest float64."""
     return _exact.nearest(_exact.log(_exact.ratio_of(x), _BITS), _BITS)
 
 
@@ -550,10 +554,17 @@ def _part(partial_rotary_factor: float) -> float:
     return part
 
 
-def _positive(name: str, value: float) -> float:
+def _moderate(name: str, value: float) -> float:
+    """A float that no formula here takes out of range."""
     value = _check.real(name, value)
-    if not value > 0.0:
-        raise ValueError(f"{name} is {value}; it must be positive")
+    if not 2.0**-100 <= value <= 2.0**100:
+        raise ValueError(f"{name} is {value!r}; it must be positive, and between 2**-100 and 2**100")
+    return value
+
+
+def _not_0(name: str, value: float) -> float:
+    if value == 0.0:
+        raise ValueError(f"{name} is 0.0; it must not be 0")
     return value
 
 
@@ -566,7 +577,7 @@ def _original(value: int) -> int:
 
 
 def _factors(name: str, factors: ArrayLike, width: int) -> Doubles:
-    values = given(factors).values
+    values = exact_doubles(name, factors)
     n = -(-width // 2)
     if len(values) != n or not (values > 0.0).all():
         raise ValueError(f"{name} has {len(values)} numbers, from {values.min(initial=0.0)}; it must have {n}, all positive")

@@ -78,21 +78,30 @@ def _even_paper(dim: int, extras: Extras) -> Frequencies:
     return paper(dim + dim % 2, extras["base"])
 
 
+def positives(extras: Extras, *names: str) -> list[float]:
+    """Extras of these names, each a number above 0."""
+    return [_check.positive(name, extras[name]) for name in names]
+
+
 def _tensor2tensor(dim: int, extras: Extras) -> Frequencies:
-    return timescales(dim // 2, extras["min_timescale"], extras["max_timescale"])
+    return timescales(dim // 2, *positives(extras, "min_timescale", "max_timescale"))
+
+
+def _diffusion(dim: int, extras: Extras) -> Frequencies:
+    return shifted(dim, 0, *positives(extras, "max_period"))
 
 
 def _diffusers(dim: int, extras: Extras) -> Frequencies:
-    return shifted(dim, extras["downscale_freq_shift"], extras["max_period"]).scaled(extras["scale"])
+    return shifted(dim, extras["downscale_freq_shift"], *positives(extras, "max_period")).scaled(extras["scale"])
 
 
 def _mlx(dim: int, extras: Extras) -> Frequencies:
-    frequencies = geometric(dim // 2, extras["max_freq"], extras["min_freq"])
+    frequencies = geometric(dim // 2, *positives(extras, "max_freq", "min_freq"))
     return frequencies.scaled(2.0, pi=True) if _check.flag("full_turns", extras["full_turns"]) else frequencies
 
 
 def _depthcharge(dim: int, extras: Extras) -> Frequencies:
-    return timescales(dim // 2, extras["min_wavelength"], extras["max_wavelength"]).scaled(2.0, pi=True)
+    return timescales(dim // 2, *positives(extras, "min_wavelength", "max_wavelength")).scaled(2.0, pi=True)
 
 
 def _root(dim: int) -> float:
@@ -166,7 +175,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
             odd="zero",
         ),
         "diffusion": Convention(
-            lambda dim, e: shifted(dim, 0, e["max_period"]),
+            _diffusion,
             "max_period**(-k/n), [c .. | s .. | 0]",
             "guided-diffusion, GLIDE, DiT, Stable Diffusion, for their timesteps",
             layout="concatenated",

@@ -305,7 +305,7 @@ def paper(dim: int, base: float = 10000.0) -> Frequencies:
     array([1.   , 0.1  , 0.01 , 0.001])
     """
     dim = _check.integer("dim", dim, least=1)
-    base = positive_base(base)
+    base = _check.positive("base", base)
     return paper_pairs((dim + 1) // 2, dim, base)
 
 
@@ -351,7 +351,7 @@ def shifted(dim: int, shift: float = 1, base: float = 10000.0) -> Frequencies:
     """
     dim = _check.integer("dim", dim, least=1)
     shift = _check.real("shift", shift)
-    base = positive_base(base)
+    base = _check.positive("base", base)
     n = dim // 2
     times, parts = ratio_of(shift)
     rest = n * parts - times  # n - shift in units of 1 / parts
@@ -426,14 +426,9 @@ def timescales(n: int, shortest: float, longest: float) -> Frequencies:
     array([5.e-01, 5.e-05])
     """
     n = _checked_count(n)
-    scales = []
-    for name, value in (("shortest", shortest), ("longest", longest)):
-        value = _check.real(name, value)
-        if not value > 0.0:
-            raise ValueError(f"{name} is {value!r}; it must be positive")
-        scales.append(value)
-    low, high = ratio_of(scales[0]), ratio_of(scales[1])
-    rule = f"frequencies.timescales({n}, {scales[0]!r}, {scales[1]!r})"
+    shortest, longest = _check.positive("shortest", shortest), _check.positive("longest", longest)
+    low, high = ratio_of(shortest), ratio_of(longest)
+    rule = f"frequencies.timescales({n}, {shortest!r}, {longest!r})"
     return _Powers(n, low[::-1], _exact.quotient(high, low), (1, max(n - 1, 1)), rule)
 
 
@@ -533,29 +528,27 @@ def given(array: ArrayLike) -> Frequencies:
     >>> posenc.frequencies.given([1.0, 0.25]).values
     array([1.  , 0.25])
     """
-    values = np.asarray(array)
+    doubles = exact_doubles("array", array)
+    return _Rationals(tuple(map(ratio_of, doubles.tolist())), f"frequencies.given({doubles.tolist()!r})")
+
+
+def exact_doubles(name: str, array: ArrayLike) -> NDArray[np.float64]:
+    """Numbers that may be frequencies, exactly."""
+    values = _check.as_array(name, array)
     if values.size == 0:
         values = values.astype(np.float64)
-    if _check.is_masked(array) or not (values.dtype.kind in "iuf" or values.dtype.name == "bfloat16") or values.itemsize > 8:
-        raise TypeError(f"array has dtype {values.dtype}; it must hold real numbers, float64 or narrower")
+    if not (values.dtype.kind in "iuf" or values.dtype.name == "bfloat16") or values.itemsize > 8:
+        raise TypeError(f"{name} has dtype {values.dtype}; it must hold real numbers, float64 or narrower")
     if values.ndim != 1:
-        raise ValueError(f"array has shape {values.shape}; it must have one axis")
+        raise ValueError(f"{name} has shape {values.shape}; it must have one axis")
     doubles = values.astype(np.float64)
     for k, value in enumerate(doubles.tolist()):
         if not math.isfinite(value) or value != values[k].item() or 0.0 < abs(value) < 2.0**_LOG2_SMALLEST:
             raise ValueError(
-                f"array[{k}] is {values[k]}; it must be a finite float64, and 0 or at least 2**{_LOG2_SMALLEST} in size"
+                f"{name}[{k}] is {values[k]}; it must be a finite float64, and 0 or at least 2**{_LOG2_SMALLEST} in size"
             )
-    return _Rationals(tuple(map(ratio_of, doubles.tolist())), f"frequencies.given({doubles.tolist()!r})")
+    return doubles
 
 
 def _checked_count(n: int) -> int:
     return _check.integer("n", n, least=0, most=1 << 40)
-
-
-def positive_base(base: float) -> float:
-    """``base`` as a float, or the error that names it."""
-    base = _check.real("base", base)
-    if not base > 0.0:
-        raise ValueError(f"base is {base!r}; it must be positive")
-    return base

@@ -9,7 +9,7 @@ What others call these functions' arguments. Those of transformers' configuratio
 the configuration, or its ``rope_scaling`` or ``rope_parameters`` alone.
 
 ================================================  ======================================================================
-transformers, vLLM, SGLang: `rope_type`, `type`   here
+transformers: `rope_type`, or once `type`          here
 ================================================  ======================================================================
 "default", "mrope" (sections are the caller's)    `default(head_dim, base=rope_theta)`
 "linear"                                          `linear(head_dim, factor)`
@@ -154,4 +154,6 @@ def cache(
     rows = encoding.table(length, start=start, dtype=dtype, threads=threads)
     if layout == "row":
         return rows
-    return rows.reshape(len(rows), -1, 2) if layout == "stacked" else rows.view(np.result_type(rows.dtype, np.complex64))
+    if layout == "stacked":
+        return rows.reshape(len(rows), len(schedule.frequencies), 2)
+    return rows.view(np.result_type(rows.dtype, np.complex64))
