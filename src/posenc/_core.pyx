@@ -335,6 +335,15 @@ cdef int _set_points(posenc_job *job, object points) except -1:
     return 0
 
 
+cdef Py_ssize_t _together(Py_ssize_t items, Py_ssize_t nbytes, int threads):
+    """How many neighbours of ``items``, ``nbytes`` of output in all, a thread takes at a time.
+
+    They fill a huge page, if that leaves enough for all: threads that touch the same new page wait for each other, or clear it
+    twice.
+    """
+    return max(1, min(items * (2 << 20) // max(nbytes, 1), items // (4 * threads)))
+
+
 def fill(out, points, form, Waves waves, Rotations rotations, Layout layout, int threads, bint stream, entry,
          double fast_bound=0.0, double accurate_bound=0.0, where=None, second=None):
     """Write encodings into ``out`` (2-D, rows contiguous, elements of the dtype's size), a row for each position.
@@ -348,7 +357,7 @@ def fill(out, points, form, Waves waves, Rotations rotations, Layout layout, int
     cdef Py_buffer view
     cdef _Settling settling = _Settling(entry, form, points)
     cdef int dtype = form.code
-    cdef Py_ssize_t items, i
+    cdef Py_ssize_t items, together, i
     cdef int end, worst = 0
     cdef const posenc_kernel *chosen = _kernel
     _describe(&job, dtype, waves, rotations, layout, fast_bound, accurate_bound)
@@ -369,9 +378,10 @@ def fill(out, points, form, Waves waves, Rotations rotations, Layout layout, int
             job.second = (<const char *>_address(second) - <const char *>view.buf) // view.itemsize
         items = posenc_items(&job)
         threads = posenc_threads_possible(min(threads, items))
+        together = _together(items, job.length * job.dim * view.itemsize, threads)
         with nogil:
             if threads > 1:
-                for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
+                for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=together):
                     end = posenc_fill(chosen, &job, i)
                     worst |= end
             else:
@@ -415,6 +425,7 @@ cdef class Sum:
     cdef const posenc_kernel *kernel
     cdef _Settling settling
     cdef tuple kept
+    cdef Py_ssize_t nbytes
     cdef readonly Py_ssize_t items
 
     def __cinit__(self, x, out, where, points, list rows, list batch, int dtype, double scale, form, Waves waves,
@@ -444,6 +455,7 @@ cdef class Sum:
         self.sum.x_step = x.strides[x.ndim - 1]
         self.sum.out_step = out.strides[x.ndim - 1]
         self.sum.stream = stream
+        self.nbytes = out.nbytes
         posenc_cut(&self.job, &self.sum)
         self.items = posenc_sum_items(&self.job, &self.sum)
 
@@ -452,9 +464,10 @@ cdef class Sum:
         cdef Py_ssize_t i
         cdef int how, worst = 0
         threads = posenc_threads_possible(min(threads, end - begin))
+        cdef Py_ssize_t together = _together(end - begin, self.nbytes * (end - begin) // self.items, threads)
         with nogil:
             if threads > 1:
-                for i in prange(begin, end, num_threads=threads, schedule="dynamic", chunksize=1):
+                for i in prange(begin, end, num_threads=threads, schedule="dynamic", chunksize=together):
                     how = posenc_add(self.kernel, &self.job, &self.sum, i)
                     worst |= how
             else:
@@ -472,7 +485,7 @@ def spread(out, list pieces, Py_ssize_t begin, Py_ssize_t end, int threads, bint
     entries are known where the indices along all other axes are 0. Axis -1 is for zeros.
     """
     cdef posenc_grid grid
-    cdef Py_ssize_t i, items, size = out.itemsize
+    cdef Py_ssize_t i, items, together, size = out.itemsize
     grid.out = <char *>_address(out)
     grid.axes = out.ndim - 1
     for i in range(grid.axes):
@@ -481,12 +494,13 @@ def spread(out, list pieces, Py_ssize_t begin, Py_ssize_t end, int threads, bint
     for i, (axis, first, columns) in enumerate(pieces):
         grid.piece[i].axis, grid.piece[i].begin, grid.piece[i].size = axis, first * size, columns * size
     grid.stream = stream
-    cdef Py_ssize_t rows = max(1, (256 << 10) // (out.shape[grid.axes] * size))  # of an item
+    cdef Py_ssize_t row = out.shape[grid.axes] * size, rows = max(1, (256 << 10) // row)  # of an item
     items = (end - begin + rows - 1) // rows
     threads = posenc_threads_possible(min(threads, items))
+    together = _together(items, (end - begin) * row, threads)
     with nogil:
         if threads > 1:
-            for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=1):
+            for i in prange(items, num_threads=threads, schedule="dynamic", chunksize=together):
                 posenc_spread(&grid, begin + i * rows, min(begin + (i + 1) * rows, end))
         else:
             posenc_spread(&grid, begin, end)
