@@ -9,7 +9,7 @@ What others call these functions' arguments. Those of transformers' configuratio
 the configuration, or its ``rope_scaling`` or ``rope_parameters`` alone.
 
 ================================================  ======================================================================
-transformers: `rope_type`, or once `type`          here
+transformers: `rope_type`, or once `type`         here
 ================================================  ======================================================================
 "default", "mrope" (sections are the caller's)    `default(head_dim, base=rope_theta)`
 "linear"                                          `linear(head_dim, factor)`
