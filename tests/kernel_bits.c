@@ -186,7 +186,6 @@ static char *element(const area *a, ptrdiff_t i)
 /* Takes the elements out, side by side, and ends the area. False if anything between them has changed. */
 static int take(area *a, char *to)
 {
-    int untouched = 1;
     for (ptrdiff_t row = 0; row < a->rows; row++)
         for (ptrdiff_t i = 0; i < a->width; i += a->step == a->size ? a->width : 1) {
             const size_t bytes = (size_t)(a->step == a->size ? a->width * a->size : a->size);
@@ -194,8 +193,8 @@ static int take(area *a, char *to)
             memcpy(to + (row * a->width + i) * a->size, from, bytes);
             memset(from, UNTOUCHED, bytes);
         }
-    for (ptrdiff_t i = 0; i < a->bytes; i++)
-        untouched &= (unsigned char)a->memory[i] == UNTOUCHED;
+    const int alike = memcmp(a->memory, a->memory + 1, (size_t)a->bytes - 1) == 0; /* each byte is the one before it */
+    const int untouched = alike && (unsigned char)a->memory[0] == UNTOUCHED;
     free(a->memory);
     return untouched;
 }
@@ -216,7 +215,7 @@ typedef struct {
     const posenc_kernel *kernel;
     const posenc_job *job;
     const posenc_sum *sum; /* NULL: the job is to be filled */
-    ptrdiff_t first, every;
+    ptrdiff_t first, every, items;
     int mode, end;
 } share;
 
@@ -224,10 +223,9 @@ typedef struct {
 static void *work(void *argument)
 {
     share *s = argument;
-    const ptrdiff_t items = s->sum != NULL ? posenc_sum_items(s->job, s->sum) : posenc_items(s->job);
     const int before = fegetround();
     fesetround(s->mode);
-    for (ptrdiff_t i = s->first; i < items; i += s->every)
+    for (ptrdiff_t i = s->first; i < s->items; i += s->every)
         s->end |= s->sum != NULL ? posenc_add(s->kernel, s->job, s->sum, i) : posenc_fill(s->kernel, s->job, i);
     s->end |= fegetround() != s->mode;
     fesetround(before);
@@ -238,9 +236,11 @@ static int run(const posenc_kernel *kernel, const posenc_job *job, const posenc_
 {
     share shares[MOST_THREADS];
     pthread_t others[MOST_THREADS];
+    const ptrdiff_t items = sum != NULL ? posenc_sum_items(job, sum) : posenc_items(job);
     int end = 0;
+    threads = (int)posenc_least(threads, items);
     for (int i = 0; i < threads; i++) {
-        shares[i] = (share){kernel, job, sum, i, threads, mode, 0};
+        shares[i] = (share){kernel, job, sum, i, threads, items, mode, 0};
         if (i > 0 && pthread_create(&others[i], NULL, work, &shares[i]) != 0) {
             fputs("kernel_bits: no threads\n", stderr);
             exit(2);
@@ -263,6 +263,13 @@ typedef struct {
     const points *points;
     enum posenc_dtype dtype;
 } test_case;
+
+static int is_case(int operation, const encoding *e, const points *p)
+{
+    if (operation == ROTATE && (e->not_for & NO_ROTATE || p->masked))
+        return 0;
+    return !(e->not_for & WIDE) || p->for_wide >= (operation == FILL ? 1 : 2);
+}
 
 static ptrdiff_t width_of(const test_case *c)
 {
@@ -320,7 +327,8 @@ static const double *rotations_of(const posenc_kernel *kernel, const posenc_job 
 }
 
 /* x (BATCH, length, width) and the sum with it; positions go along the second axis. */
-static posenc_sum sum_of(const test_case *c, const posenc_job *job, const way *how, const area *x, const area *out, const char *where)
+static posenc_sum sum_of(const test_case *c, const posenc_job *job, const way *how, const area *x, const area *out,
+                         const char *where)
 {
     const ptrdiff_t length = c->points->length;
     posenc_sum sum = {.use = c->operation == ADD ? POSENC_ADD : POSENC_ROTATE, .dtype = c->dtype, .scale = 0.7,
@@ -346,7 +354,8 @@ static const char *compute(const test_case *c, const posenc_kernel *kernel, cons
     static char where[MOST_ROWS], where_all[BATCH * MOST_ROWS];
     const way tight = {.name = "x"};
     const ptrdiff_t rows = rows_of(c), width = width_of(c), size = posenc_size(c->dtype);
-    const int mode = how->downward ? FE_DOWNWARD : FE_TONEAREST, summed = c->operation != FILL, in_place = summed && how->in_place;
+    const int mode = how->downward ? FE_DOWNWARD : FE_TONEAREST;
+    const int summed = c->operation != FILL, in_place = summed && how->in_place;
     way placed = *how;
     placed.spread_columns = summed && how->spread_columns;
     area out = new_area(rows, width, size, &placed), x = summed && !in_place ? new_area(rows, width, size, &tight) : out;
@@ -419,17 +428,14 @@ int main(int count, char **arguments)
         return 2;
     }
     for (int i = 0; i < posenc_kernel_count; i++)
-        fprintf(stderr, "kernel %s: %s\n", posenc_kernels[i]->name, posenc_kernel_runs(i) ? "runs" : "skipped, not for this machine");
+        fprintf(stderr, "kernel %s: %s\n", posenc_kernels[i]->name, posenc_kernel_runs(i) ? "runs" : "skipped, not for here");
     for (int operation = FILL; operation <= ROTATE; operation++)
         for (ptrdiff_t e = 0; e < COUNT(ENCODINGS); e++)
             for (ptrdiff_t p = 0; p < COUNT(POINTS); p++)
                 for (int dtype = POSENC_FLOAT32; dtype <= POSENC_BFLOAT16; dtype++) {
-                    const int not_for = ENCODINGS[e].not_for, needed = operation == FILL ? 1 : 2;
-                    if ((operation == ROTATE && (not_for & NO_ROTATE || POINTS[p].masked)) ||
-                        (not_for & WIDE && POINTS[p].for_wide < needed))
-                        continue;
                     const test_case c = {(enum operation)operation, &ENCODINGS[e], &POINTS[p], (enum posenc_dtype)dtype};
-                    wrong += check(&c, (int)threads);
+                    if (is_case(operation, c.encoding, c.points))
+                        wrong += check(&c, (int)threads);
                 }
     return wrong > 0;
 }
