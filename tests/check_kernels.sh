@@ -98,7 +98,7 @@ mingw() {
     need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || return 0
     build x86_64-w64-mingw32-gcc mingw -static
     if command -v wine >/dev/null; then
-        same_bits wine "$work/mingw/kernel_bits.exe"
+        WINEPREFIX=$work/wine WINEDEBUG=-all same_bits wine "$work/mingw/kernel_bits.exe"
     else
         echo "built, not run: there is no wine here"
     fi
