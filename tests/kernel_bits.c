@@ -3,9 +3,10 @@
  * kernel_bits [--threads N]
  *
  * Plain C over kernel.h, without Python and OpenMP, for compilers, sanitizers and processors that the Python tests do not see.
- * Each case is computed by every kernel that runs here, in each of WAYS, by N threads (1). All must agree: if not, a line says
- * which did not, and the exit status is 1. tests/kernel_bits.txt holds the lines, and test_kernel_bits.py computes them with
- * the package. Frequencies come from integers (kernel_bits.h), since libm differs from machine to machine. */
+ * Each case is computed by every kernel that runs here, in each of WAYS, by N threads (1; with more, once or where there is
+ * something to share). All must agree: if not, a line says which did not, and the exit status is 1. tests/kernel_bits.txt
+ * holds the lines, and test_kernel_bits.py computes them with the package. Frequencies come from integers (kernel_bits.h),
+ * since libm differs from machine to machine. */
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
@@ -271,6 +272,12 @@ static int is_case(int operation, const encoding *e, const points *p)
     return !(e->not_for & WIDE) || p->for_wide >= (operation == FILL ? 1 : 2);
 }
 
+/* Whether there is more than one work item. */
+static int is_shared(const test_case *c, const way *how)
+{
+    return c->encoding->n > POSENC_TILE || c->points->length > POSENC_CHUNK || (c->operation != FILL && how->small_items);
+}
+
 static ptrdiff_t width_of(const test_case *c)
 {
     return c->encoding->dim + (c->operation == ROTATE ? WIDER : 0);
@@ -394,6 +401,8 @@ static int check(const test_case *c, int threads)
     for (int i = 0; i < posenc_kernel_count; i++) {
         for (ptrdiff_t j = 0; j < COUNT(WAYS) && posenc_kernel_runs(i); j++) {
             if (WAYS[j].accurate && c->points->length > MOST_ACCURATE)
+                continue;
+            if (threads > 1 && first != NULL && !is_shared(c, &WAYS[j]))
                 continue;
             const posenc_kernel *kernel = posenc_kernels[i];
             const char *error = compute(c, kernel, &WAYS[j], threads, first == NULL ? want : got);
