@@ -111,7 +111,8 @@ python() {
     mkdir "$work/source" # not here, where what other builds left would be taken, and this one left to them
     cp -R LICENSE MANIFEST.in README.md pyproject.toml setup.py src "$work/source"
     # in CC, not CFLAGS: what setup.py links to probe for OpenMP needs it too
-    CC="gcc $sanitize" CFLAGS="-g -fno-omit-frame-pointer" POSENC_OPENMP=1 "$work/python/bin/pip" install -q "$work/source[test]"
+    CC="gcc $sanitize" CFLAGS="-g -fno-omit-frame-pointer" POSENC_OPENMP=1 \
+        "$work/python/bin/pip" install -q "$work/source[test]"
     # The interpreter is not under ASan: it is loaded beforehand, and what Python keeps to its end is no leak. Requests too
     # large for any machine are to fail, as they do without ASan. Left out: a process without address space, which ASan needs.
     LD_PRELOAD=$(gcc -print-file-name=libasan.so) POSENC_EXAMPLES=100 \
