@@ -6,7 +6,7 @@ Everything here trusts its caller, ``_encoding``, to have checked sizes, types a
 """
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint32_t
@@ -195,7 +195,7 @@ cdef class Waves:
     def __cinit__(self, const double[:, ::1] series, bint exact):
         cdef Py_ssize_t k, n = series.shape[1]
         self.nbytes = 3 * n * sizeof(double)
-        cdef double *turns = <double *>PyMem_RawMalloc(self.nbytes)
+        cdef double *turns = <double *>PyMem_Malloc(self.nbytes)
         if turns == NULL:
             raise MemoryError
         self.waves.n = n
@@ -208,7 +208,7 @@ cdef class Waves:
             memcpy(turns, &series[0, 0], self.nbytes)
 
     def __dealloc__(self):
-        PyMem_RawFree(<void *>self.waves.turns)
+        PyMem_Free(<void *>self.waves.turns)
 
 
 def shift_of(out):
@@ -235,7 +235,7 @@ cdef class Rotations:
     def __cinit__(self, Waves waves, bint interleaved, int dtype, Py_ssize_t shift):
         cdef int parts = posenc_parts(dtype)
         self.nbytes = rotations_nbytes(waves.waves.n, interleaved, dtype)
-        self.memory = PyMem_RawMalloc(self.nbytes + 64 + shift * sizeof(double))
+        self.memory = PyMem_Malloc(self.nbytes + 64 + shift * sizeof(double))
         if self.memory == NULL:
             raise MemoryError
         self.rotations = <double *>((<size_t>self.memory + 63) & ~<size_t>63) + shift
@@ -243,7 +243,7 @@ cdef class Rotations:
             posenc_rotations(_kernel, &waves.waves, interleaved, parts, self.rotations)
 
     def __dealloc__(self):
-        PyMem_RawFree(self.memory)
+        PyMem_Free(self.memory)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
