@@ -98,7 +98,9 @@ mingw() {
     need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || return 0
     build x86_64-w64-mingw32-gcc mingw -static
     if command -v wine >/dev/null; then
-        WINEPREFIX=$work/wine WINEDEBUG=-all same_bits wine "$work/mingw/kernel_bits.exe"
+        export WINEPREFIX=$work/wine WINEDEBUG=-all
+        same_bits wine "$work/mingw/kernel_bits.exe"
+        wineserver --wait # which would write into the folder while that is removed
     else
         echo "built, not run: there is no wine here"
     fi
