@@ -1,7 +1,8 @@
 """The part of the build that pyproject.toml cannot say: each kernel has the compiler flags of its own instruction set.
 
 The flags follow the target, never the processor of the machine that builds. OpenMP is asked for with POSENC_OPENMP:
-1 (needed), 0 (left out) or auto (used if a probe compiles and links; the default; on macOS left out).
+1 (needed), 0 (left out) or auto (used if a probe compiles and links; the default; on macOS left out). POSENC_ABI3=1 builds
+for the limited API of Python 3.11: one wheel for that version and later ones, without free threading.
 """
 
 import os
@@ -17,16 +18,18 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, LinkError
 
 KERNEL = "src/posenc/kernel"
+ABI3 = os.environ.get("POSENC_ABI3") == "1"
 TARGET_IS_X86_64 = sysconfig.get_platform().endswith(("x86_64", "amd64"))
 # macOS saves AVX-512's registers only after their first use, which detection cannot see: there it is left out
 X86_KERNELS = ["avx2"] if sys.platform == "darwin" else ["avx2", "avx512"]
 
 GNU_FLAGS = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+GNU_FLAGS += ["-Werror=implicit-function-declaration"]  # what a limited API lacks is an error, not a guess
 GNU_ISA = {
     "avx2": ["-mavx2", "-mfma", "-mf16c"],
     "avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mf16c", "-mprefer-vector-width=512"],
 }
-MSVC_FLAGS = ["/std:c11", "/O2", "/fp:precise"]
+MSVC_FLAGS = ["/std:c11", "/O2", "/fp:precise", "/we4013"]
 MSVC_ISA = {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}
 
 OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
@@ -81,9 +84,12 @@ core = Extension(
     ],
     depends=[str(path) for path in Path(KERNEL).glob("*.[ch]")],
     include_dirs=[KERNEL],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")] if ABI3 else [],
+    py_limited_api=ABI3,
 )
 
 setup(
     ext_modules=cythonize([core], build_dir="build/cython", compiler_directives={"language_level": 3}),
     cmdclass={"build_ext": BuildKernels},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},
 )
