@@ -176,7 +176,7 @@ def test_public_names():
     assert schemes.__all__ == sorted(functions)
     for name in functions:
         for section in ("Parameters", "Returns", "Raises", "Notes", "Examples"):
-            assert f"    {section}\n    {'-' * len(section)}\n" in getattr(schemes, name).__doc__, (name, section)
+            assert f"\n{section}\n{'-' * len(section)}\n" in inspect.getdoc(getattr(schemes, name)), (name, section)
 
 
 # ---- sine ------------------------------------------------------------------------------------------------------------
