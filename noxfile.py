@@ -1,0 +1,90 @@
+#!/usr/bin/env -S uv run
+# /// script
+# dependencies = ["nox>=2025.2.9"]
+# ///
+"""What .ci/run and the workflows do, in parts: ``nox`` alone runs lint and doctests, ``nox -l`` lists the others.
+
+Arguments after ``--`` go to pytest: ``nox -s tests-3.13 -- tests/test_add.py -x``.
+"""
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14", "3.14t", "3.15", "3.15t"]
+TOOLS = ".github/tools.txt"
+LOWEST = "tests/lowest.txt"
+
+
+def built(session, *arguments, **environment):
+    """The one file that ``python -m build`` with ``arguments`` writes."""
+    folder = Path(session.create_tmp()) / "dist"
+    session.run("python", "-m", "build", "--outdir", str(folder), *arguments, env=environment)
+    [path] = folder.glob("*.tar.gz" if "--sdist" in arguments else "*.whl")
+    return path
+
+
+@nox.session(python=PYTHONS, default=False)
+def tests(session):
+    """The tests on one Python; POSENC_OPENMP, POSENC_KERNEL and CC are heeded."""
+    session.install(".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Style, types, workflows."""
+    session.install(".[test,lint]", "-r", TOOLS)
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("zizmor", "--offline", ".")
+
+
+@nox.session
+def doctests(session):
+    """The examples in the docstrings and in README."""
+    session.install(".[test]")
+    session.run("python", "-m", "pytest", "--doctest-modules", "--pyargs", "posenc")
+    session.run("python", "-m", "pytest", "--doctest-glob=README.md", "README.md")
+
+
+@nox.session(default=False)
+def wheel(session):
+    """Sdist, a wheel made from it, checks of both, and the tests on the wheel."""
+    session.install("-r", TOOLS)
+    sdist = built(session, "--sdist")
+    session.run("twine", "check", "--strict", str(sdist))
+    session.run("tar", "-xf", str(sdist), "-C", str(sdist.parent), external=True)
+    path = built(session, "--wheel", str(sdist.parent / sdist.name.removesuffix(".tar.gz")))
+    session.run("twine", "check", "--strict", str(path))
+    session.run("check-wheel-contents", str(path))
+    if "linux" in path.name:
+        session.run("auditwheel", "show", str(path))
+    session.install(f"{path}[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session(python="3.11", default=False)
+def abi3(session):
+    """A wheel of the limited API, its symbols, and the tests on it."""
+    session.install("-r", TOOLS)
+    path = built(session, "--wheel", POSENC_ABI3="1")
+    session.run("abi3audit", "--strict", "--report", str(path))
+    session.install(f"{path}[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session(python="3.11", default=False)
+def lowest(session):
+    """Built and tested with the lowest versions that pyproject.toml admits."""
+    session.install("-r", LOWEST)
+    session.install("--no-build-isolation", "-c", LOWEST, ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+if __name__ == "__main__":
+    nox.main()
