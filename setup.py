@@ -6,6 +6,7 @@ for the limited API of Python 3.11: one wheel for that version and later ones, w
 """
 
 import os
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -68,7 +69,8 @@ class BuildKernels(build_ext):
             source = Path(folder, "probe.c")
             source.write_text(program)
             objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=compile_flags)
-            self.compiler.link_executable(objects, "probe", output_dir=folder, extra_postargs=link_flags)
+            users = shlex.split(os.environ.get("LDFLAGS", ""))  # heeded by what links the extension, but not by this
+            self.compiler.link_executable(objects, "probe", output_dir=folder, extra_postargs=[*link_flags, *users])
         except (CompileError, LinkError):
             return False
         finally:

@@ -108,8 +108,9 @@ def test_what_a_wheel_holds():
     assert all(name.endswith((".py", ".pyi", "py.typed")) for name in inside - core)
     if SOURCE.exists():
         assert {name for name in inside if name.endswith(".py")} == {name for name in files(SOURCE) if name.endswith(".py")}
-    licences = {name.split("/licenses/")[1] for name in names if "/licenses/" in name}
-    assert licences == {"LICENSE", *(f"licenses/{name}" for name in ("GCC-exception-3.1.txt", "GPL-3.0.txt", "runtimes.txt"))}
+    licences = {name.split("/licenses/", 1)[1] for name in names if "/licenses/" in name}
+    of_runtimes = ("GCC-exception-3.1.txt", "GPL-3.0.txt", "runtimes.txt")
+    assert licences == {"LICENSE", *(f"src/licenses/{name}" for name in of_runtimes)}
 
 
 @in_tree
@@ -129,7 +130,7 @@ def test_what_an_sdist_holds(tmp_path):
     of_setuptools = {"PKG-INFO", "setup.cfg"}
     held = {name for name in held - of_setuptools if ".egg-info/" not in name}
     top = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "noxfile.py", "pyproject.toml", "setup.py"}
-    folders = ("src/posenc", "tests", "bench", "licenses")
+    folders = ("src/posenc", "tests", "bench", "src/licenses")
     assert held == top | {f"{folder}/{name}" for folder in folders for name in files(ROOT / folder)}
 
 
@@ -187,5 +188,5 @@ def test_contributing_lists_every_file_and_no_other(folder):
 @in_checkout
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"])
 def test_documents_name_files_that_exist(name):
-    for path in re.findall(r"`((?:src|tests|bench|\.github|\.ci|licenses)/[\w./-]*\w)`", text(".github", name)):
+    for path in re.findall(r"`((?:src|tests|bench|\.github|\.ci)/[\w./-]*\w)`", text(".github", name)):
         assert (ROOT / path).exists(), path
