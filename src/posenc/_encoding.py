@@ -260,9 +260,10 @@ class Encoding:
             self._rows.check_domain(kind, farthest(start, length))
         shape = (length, self._dim)
         nbytes = length * self._dim * kind.itemsize
-        stream = _arrays.streams(nbytes, new=out is None)
+        stream = False
         if out is not None:
             _arrays.check_out(out, shape)
+            stream = _arrays.streams(nbytes, new=False)
         elif 0 < nbytes < _arrays.ALIGN_FROM:
             out = np.empty(shape, kind)
         else:
