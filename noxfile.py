@@ -7,6 +7,7 @@
 Arguments after ``--`` go to pytest: ``nox -s tests-3.13 -- tests/test_add.py -x``.
 """
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -19,12 +20,13 @@ TOOLS = ".github/tools.txt"
 LOWEST = "tests/lowest.txt"
 
 
-def built(session, *arguments, **environment):
-    """The one file that ``python -m build`` with ``arguments`` writes."""
+def built(session, **environment):
+    """The sdist and the wheel made from it, which nothing that lies about in build/ gets into."""
     folder = Path(session.create_tmp()) / "dist"
-    session.run("python", "-m", "build", "--outdir", str(folder), *arguments, env=environment)
-    [path] = folder.glob("*.tar.gz" if "--sdist" in arguments else "*.whl")
-    return path
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(folder), env=environment)
+    [sdist], [wheel] = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return str(sdist), str(wheel)
 
 
 @nox.session(python=PYTHONS, default=False)
@@ -56,14 +58,11 @@ def doctests(session):
 def wheel(session):
     """Sdist, a wheel made from it, checks of both, and the tests on the wheel."""
     session.install("-r", TOOLS)
-    sdist = built(session, "--sdist")
-    session.run("twine", "check", "--strict", str(sdist))
-    session.run("tar", "-xf", str(sdist), "-C", str(sdist.parent), external=True)
-    path = built(session, "--wheel", str(sdist.parent / sdist.name.removesuffix(".tar.gz")))
-    session.run("twine", "check", "--strict", str(path))
-    session.run("check-wheel-contents", str(path))
-    if "linux" in path.name:
-        session.run("auditwheel", "show", str(path))
+    sdist, path = built(session)
+    session.run("twine", "check", "--strict", sdist, path)
+    session.run("check-wheel-contents", path)
+    if "linux" in path:
+        session.run("auditwheel", "show", path)
     session.install(f"{path}[test]")
     session.run("python", "-m", "pytest", *session.posargs)
 
@@ -72,8 +71,8 @@ def wheel(session):
 def abi3(session):
     """A wheel of the limited API, its symbols, and the tests on it."""
     session.install("-r", TOOLS)
-    path = built(session, "--wheel", POSENC_ABI3="1")
-    session.run("abi3audit", "--strict", "--report", str(path))
+    _, path = built(session, POSENC_ABI3="1")
+    session.run("abi3audit", "--strict", "--report", path)
     session.install(f"{path}[test]")
     session.run("python", "-m", "pytest", *session.posargs)
 
