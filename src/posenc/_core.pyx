@@ -349,9 +349,10 @@ def fill(out, points, form, Waves waves, Rotations rotations, Layout layout, int
     """Write encodings into ``out`` (2-D, rows contiguous, elements of the dtype's size), a row for each position.
 
     ``points`` are the first of consecutive positions, a range, or a contiguous array of int64 or float64; ``where`` is None or
-    contiguous booleans, False for rows of zeros. A concatenated layout's
-    second half goes into ``second``, if given, an array of the same strides as ``out``. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(form, position, column)`` is asked for what
-    arithmetic in double-double cannot prove; ``form.code`` is the dtype's number. Bounds other than 0 replace the proven ones.
+    contiguous booleans, False for rows of zeros. A concatenated layout's second half goes into ``second``, if given, an array
+    of the same strides as ``out``. With threads > 1 the caller has asked ``may_go_parallel``. ``entry(form, position, column)``
+    is asked for what arithmetic in double-double cannot prove; ``form.code`` is the dtype's number. Bounds other than 0 replace
+    the proven ones.
     """
     cdef posenc_job job
     cdef Py_buffer view

@@ -66,8 +66,8 @@ enum posenc_use { POSENC_ADD, POSENC_ROTATE };
 
 /* What is done to x with the rows of a job.
  *
- * POSENC_ADD: out = scale * x + rows, each operation rounded to the job's dtype, float64 or float32, and the sum of 16 bits once
- * more.
+ * POSENC_ADD: out = scale * x + rows, each operation rounded to the job's dtype, float64 or float32, and the sum of 16 bits
+ * once more.
  * POSENC_ROTATE: each pair (s, c) of x becomes (s cos + c sin, c cos - s sin), operations in float64 and the results rounded to
  * their dtype; rows are concatenated and of float64. Columns past the pairs are copied.
  *
@@ -96,8 +96,8 @@ typedef struct {
 
 enum { POSENC_MOST_PIECES = 2 * POSENC_MOST_AXES };
 
-/* Rows at all points of a grid, `size[a]` of them along axis a, `step[a]` bytes apart. A piece's entries are there already where
- * the indices along all other axes are 0. */
+/* Rows at all points of a grid, `size[a]` of them along axis a, `step[a]` bytes apart. A piece's entries are there already
+ * where the indices along all other axes are 0. */
 typedef struct {
     char *out;
     int axes;
@@ -158,8 +158,8 @@ static inline ptrdiff_t posenc_sum_items(const posenc_job *job, const posenc_sum
            posenc_pieces(sum->batch_size, sum->batch_per_item);
 }
 
-/* Cuts a sum into work items, by its shape alone: as many rows as give an item POSENC_ITEM bytes of output and, if a block gives it
- * much more, a part of the batch, for which the block is then made again. */
+/* Cuts a sum into work items, by its shape alone: as many rows as give an item 2 MiB of output and, if a block gives it much
+ * more, a part of the batch, for which the block is then made again. */
 static inline void posenc_cut(const posenc_job *job, posenc_sum *sum)
 {
     const ptrdiff_t item = 2 << 20, largest = 8 * item;
