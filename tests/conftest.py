@@ -2,6 +2,7 @@
 
 import ctypes
 import shutil
+import signal
 import subprocess
 import sysconfig
 from functools import lru_cache
@@ -58,6 +59,14 @@ def kernel(request):
     yield request.param
     core.use_kernel(before)
     posenc.clear_cache()
+
+
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where it is ignored, as in a shell's background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Driver:

@@ -213,7 +213,7 @@ print(True in ends)
 # ---- interrupts ------------------------------------------------------------------------------------------------------
 
 
-def test_interrupt_between_slices_of_a_sum(monkeypatch):
+def test_interrupt_between_slices_of_a_sum(interruptible, monkeypatch):
     monkeypatch.setattr(_rows, "SLICE_BYTES", 1)
     written = []
 

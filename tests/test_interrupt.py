@@ -22,7 +22,7 @@ def test_slices_are_one_table(dtype, small_slices, monkeypatch):
     assert got.tobytes() == posenc.table(length, 40, start=-600, dtype=dtype).tobytes()
 
 
-def test_interrupt_between_slices(small_slices, monkeypatch):
+def test_interrupt_between_slices(small_slices, interruptible, monkeypatch):
     out = np.full((4 * core.CHUNK, 8), 7.0, np.float32)
     calls, fill = [], core.fill
 

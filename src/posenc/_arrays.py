@@ -55,7 +55,7 @@ def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
 
 
 def _is_supported(kind: np.dtype[Any]) -> bool:
-    if kind.name == "bfloat16" and kind.isnative:  # ml_dtypes has the only one
+    if kind not in FORMATS and kind.name == "bfloat16" and kind.isnative:  # ml_dtypes has the only one
         FORMATS.setdefault(kind, BFLOAT16)
     return kind in FORMATS
 
@@ -108,6 +108,8 @@ def _check_memory(out: NDArray[Any], shape: tuple[int, ...]) -> None:
 def check_out(out: NDArray[Any], shape: tuple[int, ...]) -> None:
     """Raise unless rows of that shape, its last axis, can be written into ``out``."""
     _check_memory(out, shape)
+    if out.flags.c_contiguous:
+        return
     row = shape[-1] * out.itemsize
     if out.size and shape[-1] > 1 and out.strides[-1] != out.itemsize:
         raise ValueError(f"out has strides {out.strides}; its last axis must be contiguous, {out.itemsize} bytes a step")
@@ -151,6 +153,9 @@ def even_rows(out: NDArray[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
     if out.size == 0:
         return
     *lead, dim = out.shape
+    if out.flags.c_contiguous:
+        yield ..., out.reshape(-1, dim)
+        return
     strides = [step for step, size in zip(out.strides, lead, strict=False) if size > 1]
     sizes = [size for size in lead if size > 1]
     if all(outer == size * step for outer, step, size in zip(strides, strides[1:], sizes[1:], strict=False)):

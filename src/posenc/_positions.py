@@ -85,6 +85,8 @@ def farthest(points: range | Points) -> float:
     """The largest size of a position; 0 if there is none."""
     if isinstance(points, range):
         return max(map(abs, (*points[:1], *points[-1:])), default=0)
+    if points.size == 1:
+        return abs(points.item())
     low: float = points.min(initial=0).item()
     high: float = points.max(initial=0).item()
     return max(-low, high)
