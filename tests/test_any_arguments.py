@@ -1,195 +1,343 @@
-"""hypothesis drives `table`, `encode` and `add` with arguments of every kind.
+"""hypothesis drives what fills and changes arrays with arguments of every kind: `arguments` says what may happen then.
 
-A call ends in the right bits, those of the accurate path for a table and of NumPy's operations for a sum, or in a TypeError,
-ValueError or MemoryError that names a parameter and leaves ``out`` as it was. What is right as documented is not refused.
+The right bits are those of the accurate path, and at some entries MPFR's, for encodings, and of NumPy's operations for sums.
 """
 
-import inspect
-import os
+import operator
 
 import numpy as np
-import pytest
+import oracle
+from arguments import (
+    DTYPE_ERRORS,
+    HUGE,
+    NO_INTEGER,
+    REFUSED,
+    STARTS,
+    THREADS,
+    Argument,
+    any_arguments,
+    bits,
+    check_cells,
+    check_entry,
+    encoding,
+    fill,
+    given_positions,
+    held,
+    memory,
+    positions,
+    wave,
+)
 from conftest import DTYPES
+from test_pairs import once, pairs_of
 
 import posenc
 from posenc import _arrays
 
-hypothesis = pytest.importorskip("hypothesis", reason="the arguments are chosen by hypothesis")
-st = hypothesis.strategies
-
-EXAMPLES = int(os.environ.get("POSENC_EXAMPLES", "5500"))  # of each of the first two tests
-settings = hypothesis.settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(hypothesis.HealthCheck),
-)
-NAMES = {*inspect.signature(posenc.Encoding).parameters, *inspect.signature(posenc.table).parameters}
-NAMES |= {*inspect.signature(posenc.encode).parameters, *inspect.signature(posenc.add).parameters, "positions[", "POSENC"}
-NO_INTEGER = [None, 1.0, "3", True, [1], np.float64(2), 2 + 0j, object()]
-NO_ARRAY = [None, "text", {}, [[1.0], [2.0, 3.0]], np.ma.masked_array([1.0, 2.0]), np.array("2020", "M8[Y]"), object()]
-
-
-class Argument:
-    """What an argument may be, and values that are wrong for it."""
-
-    def __init__(self, right, *wrong):
-        self.right = right if isinstance(right, st.SearchStrategy) else st.sampled_from(right)
-        self.wrong = st.sampled_from(wrong)
-
-
-class Choice:
-    """The values that a test draws, and whether all are right; most examples are without faults."""
-
-    def __init__(self, data):
-        self._data = data
-        self.valid = True
-        self._faults = self.integer(0, 9) > 6
-
-    def of(self, argument):
-        wrong = self.fault(3)
-        return self._data.draw(argument.wrong if wrong else argument.right)
-
-    def one(self, values):
-        return self._data.draw(st.sampled_from(values))
-
-    def integer(self, least, most):
-        return self._data.draw(st.integers(least, most))
-
-    def given(self, share=3):
-        """Whether an optional argument is given: one time in ``share``."""
-        return self.integer(1, share) == share
-
-    def fault(self, share):
-        """Whether something is to be wrong."""
-        fault = self._faults and self.given(share)
-        self.valid = self.valid and not fault
-        return fault
-
-
-STARTS = Argument(
-    st.one_of(st.integers(-100, 100), st.integers(-(2**53), 2**53), st.sampled_from([np.int8(-3), np.uint64(7)])),
-    *(2**63, -(2**63) - 1, *NO_INTEGER[1:]),
-)
-THREADS = Argument([1, 2, 3, np.int32(2)], *(0, -1, 2**40, *NO_INTEGER[1:]))
-BASES = Argument([10000.0, 100, np.float32(7.5), 1e9, 1.0, 0.5], *(0.0, -1.0, np.nan, np.inf, "10", 1e300, True, 1j))
-AMPLITUDES = Argument([1.0, -0.3, 2, 1e-30, 1e4], *(0.0, np.inf, "1", None, 1e308, False))
 SCALES = Argument([1.0, 0.0, -2, 22.627417, np.float32(0.1), 1e-44], *(np.nan, np.inf, "2", None, 1e40, 1j, [1.0]))
-LAYOUTS = Argument(["interleaved", "concatenated"], *("halves", None, 1))
-ODDS = Argument(["truncate", "zero"], *("drop", None, 0))
+NO_ARRAY = [None, "text", {}, [[1.0], [2.0, 3.0]], np.ma.masked_array([1.0, 2.0]), np.array("2020", "M8[Y]"), object()]
+KINDS = Argument([*DTYPES, *map(np.dtype, DTYPES), np.float64], *DTYPE_ERRORS)
+DIMS = Argument(lambda choice: choice.integer(1, 40), *(0, -2, *HUGE, *NO_INTEGER))
 
 
-def encoding(choice):
-    """Keywords of an encoding."""
-    kinds = {"base": BASES, "amplitude": AMPLITUDES, "layout": LAYOUTS, "odd": ODDS}
-    kinds |= {"cos_first": Argument([True, False], "yes", 1, None), "first": STARTS}
-    keywords = {name: choice.of(kind) for name, kind in kinds.items() if choice.given(6)}
-    return keywords | ({"unknown": 1} if choice.fault(40) else {})
+def chosen(dim, keywords):
+    """The encoding of a call's keywords, and those that are its."""
+    names = ("base", "frequencies", "layout", "cos_first", "odd", "amplitude", "first")
+    own = {name: value for name, value in keywords.items() if name in names}
+    return posenc.Encoding(dim, **own)
 
 
-def memory(choice, shape, dtype, use):
-    """An array of that shape in some layout of memory, and the memory that it is a view of.
-
-    As x it may be anything; as the out of a sum in any layout, of a table with rows of contiguous elements.
-    """
-    steps = [choice.one([1, 1, 1, 2, 3, -1]) for _ in shape]
-    pads = [choice.one([0, 0, 1, 5]) for _ in shape]
-    order, kind, misaligned = choice.one(["C", "C", "C", "F"]), np.dtype(dtype), 0
-    if use == "table" and shape and not choice.fault(6):
-        steps, order = [*steps[:-1], 1], "C"
-    if dtype != "bfloat16" and (choice.given(12) if use == "x" else choice.fault(12)):
-        kind = kind.newbyteorder()
-    if choice.given(12) if use == "x" else choice.fault(12):
-        misaligned = 1
-    full = [abs(step) * n + pad for step, n, pad in zip(steps, shape, pads, strict=True)]
-    block = np.zeros(int(np.prod(full)) * kind.itemsize + 64, np.uint8)
-    whole = np.ndarray(full, kind, block, 8 * choice.integer(0, 3) + misaligned, order=order)
-    view = whole[(..., *(slice(abs(step) * n) for step, n in zip(steps, shape, strict=True)))]
-    view = view[(..., *(slice(None, None, step) for step in steps))]
-    if use == "x" and shape and choice.given(8):
-        view = np.broadcast_to(view[:1], shape)
-    if use != "x" and choice.fault(12):
-        view.flags.writeable = False
-    return view, block
+def of_encoding(choice, dim, function, keywords):
+    """A module's function, or the method of its name: of an encoding if that can be made."""
+    if not choice.given():
+        return getattr(posenc, function), (dim,), keywords
+    names = ("base", "frequencies", "layout", "cos_first", "odd", "amplitude", "first")
+    own = {name: value for name, value in keywords.items() if name in names}
+    made = choice.outcome(posenc.Encoding, dim, **own)
+    if made is REFUSED:
+        return None, (), {}
+    return getattr(made, function), (), {name: value for name, value in keywords.items() if name not in own}
 
 
-def fill(view, seed):
-    """Numbers of many sizes, and special ones."""
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=view.shape) * 2.0 ** rng.integers(-20, 20, view.shape)
-    special = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 65504.0], view.shape)
-    with np.errstate(all="ignore"):
-        view[...] = np.where(rng.random(view.shape) < 0.1, special, values).astype(np.float32)
+def slow(made, flat, dtype):
+    """Rows of positions, Python's numbers, by the accurate path."""
+    want = np.empty((len(flat), made.dim), dtype)
+    if want.size:
+        is_whole = all(isinstance(p, int) for p in flat)
+        made._rows.write(want, np.array(flat, np.int64 if is_whole else np.float64), 1, fast_bound=np.inf)
+    return want
 
 
-def outcome(call, choice, block):
-    """The result, or None after an error that is as it should be."""
-    before = None if block is None else block.tobytes()
-    try:
-        return call()
-    except (TypeError, ValueError, MemoryError) as raised:
-        error = raised
-    hypothesis.event(f"{type(error).__name__}")
-    assert not choice.valid, error
-    assert any(name in str(error) for name in NAMES), error
-    assert block is None or block.tobytes() == before
-    return None
+def is_zero(keywords):
+    return isinstance(keywords.get("odd"), str) and keywords["odd"] == "zero"
 
 
-def bits(array):
-    return np.ascontiguousarray(array).view(f"u{array.itemsize}")
-
-
-@settings
-@hypothesis.given(st.data())
-def test_table(data):
-    choice = Choice(data)
-    length, dim = choice.integer(0, 80), choice.integer(1, 40)
-    kind = choice.of(Argument(DTYPES, "int32", "float128", "nothing", 3.5, object(), "c8"))
-    keywords = encoding(choice)
-    given = {"start": STARTS, "threads": THREADS}
-    keywords |= {name: choice.of(strategy) for name, strategy in given.items() if choice.given()}
-    arguments = [choice.of(Argument([length], -1, 2**62, *NO_INTEGER)), choice.of(Argument([dim], 0, -2, 2**62, *NO_INTEGER))]
+def outs(choice, shape, kind, keywords, use="table"):
+    """Puts an ``out`` among the keywords, or a dtype; returns the out and its memory."""
     out = block = None
     if choice.fault(30):
         keywords["out"] = choice.one(NO_ARRAY[1:])
-    elif choice.given() and kind in DTYPES:
-        shape = choice.one([(length + 1, dim), (dim,), (), (length, dim, 1)]) if choice.fault(10) else (length, dim)
-        out, block = memory(choice, shape, kind, "table")
+    elif choice.given() and type(kind) is str and kind in DTYPES and 2**62 not in shape:
+        if choice.fault(10):
+            shape = choice.one([(*shape[:-1], shape[-1] + 1), shape[:-1], (), (*shape, 1)])
+        out, block = memory(choice, shape, kind, use)
         keywords["out"] = out
-    if out is None or choice.given():
+    if "out" not in keywords or choice.given(2):
         keywords["dtype"] = kind
-    got = outcome(lambda: posenc.table(*arguments, **keywords), choice, block)
-    if got is None:
+    return out, block
+
+
+def table(choice):
+    length, dim, kind = choice.integer(0, 80), choice.integer(1, 40), choice.of(KINDS)
+    keywords, numbers = encoding(choice, dim)
+    keywords |= choice.some(start=STARTS, threads=THREADS)
+    out, block = outs(choice, (length, dim), kind, keywords)
+    length = choice.of(Argument([length], -1, *HUGE, *NO_INTEGER))
+    dim = choice.of(Argument([dim], 0, -2, *HUGE, *NO_INTEGER))
+    function, first, keywords = of_encoding(choice, dim, "table", keywords)
+    if function is None:
         return
+    got = choice.outcome(function, length, *first, **keywords, inputs=[block])
+    if got is REFUSED:
+        return
+    made = chosen(dim, keywords) if first else function.__self__
     assert out is None or got is out
-    assert got.shape == (length, dim)
-    names = inspect.signature(posenc.Encoding).parameters
-    chosen = posenc.Encoding(dim, **{name: value for name, value in keywords.items() if name in names})
-    want = np.empty((length, dim), _arrays.checked_dtype(kind, None))
-    start = keywords.get("start")
-    if length:
-        chosen._rows.write(want, int(chosen.first if start is None else start), 1, fast_bound=np.inf)
-    hypothesis.event("a table")
-    assert (bits(got) == bits(want)).all()
+    length, start = operator.index(length), keywords.get("start")
+    assert got.shape == (length, operator.index(dim))
+    assert got.dtype == (
+        out.dtype if keywords.get("dtype") is None and out is not None else _arrays.checked_dtype(keywords.get("dtype"), None)
+    )
+    start = made.first if start is None else operator.index(start)
+    if got.size:
+        want = slow(made, range(start, start + length), got.dtype)
+        assert (bits(got) == bits(want)).all()
+        check_cells(choice, got, range(start, start + length), made.dim, spoken(made, numbers), numbers)
 
 
-@settings
-@hypothesis.given(st.data())
-def test_add(data):
-    choice = Choice(data)
-    ndim = choice.one([1, 2, 2, 3, 3, 3, 4, 5])
+def spoken(made, numbers):
+    """The keywords of an encoding, for `check_cells`."""
+    parameters = made._parameters()
+    return parameters if "base" in parameters or numbers is not None else {**parameters, "frequencies": None, "base": None}
+
+
+def encode(choice):
     dim = choice.integer(1, 40)
+    lead = tuple(choice.one([0, 1, 2, 3, 40]) for _ in range(choice.integer(0, 3)))
+    keywords, numbers = encoding(choice, dim)
+    keywords |= choice.some(threads=THREADS)
+    given, lead = some_positions(choice, lead)
+    where = None
+    if choice.given():
+        where = choice.rng().random(lead if lead != (2**62,) else 3) < 0.5
+        keywords["where"] = where = choice.of(Argument([where], 1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1))
+    out, block = outs(choice, (*lead, dim), choice.of(KINDS), keywords)
+    function, first, keywords = of_encoding(choice, choice.of(Argument([dim], 0, *HUGE, *NO_INTEGER)), "encode", keywords)
+    if function is None:
+        return
+    got = choice.outcome(function, given, *first, **keywords, inputs=[block, held(given), held(where)])
+    if got is REFUSED:
+        return
+    made = chosen(*first, keywords) if first else function.__self__
+    flat, lead = given_positions(given)
+    assert out is None or got is out
+    assert got.shape == (*lead, made.dim)
+    if not got.size:
+        return
+    used = np.ones(lead, bool) if where is None else np.broadcast_to(where, lead)
+    want = slow(made, [p if kept else 0 for p, kept in zip(flat, used.ravel().tolist(), strict=True)], got.dtype)
+    want[~used.ravel()] = 0
+    assert (bits(got) == bits(want.reshape(got.shape))).all()
+    if where is None:
+        check_cells(choice, got, flat, made.dim, spoken(made, numbers), numbers)
+
+
+def some_positions(choice, lead):
+    if choice.given(4):
+        given = range(choice.integer(-50, 50), choice.integer(-50, 50), choice.one([1, -1, 2, -3, 100]))
+        if choice.fault(5):
+            given = choice.one([range(2**62), range(-(2**63), 2**63 - 1), range(10**30), range(0, 2**64, 2**63 - 1)])
+        return given, (len(given),) if len(given[:101]) < 101 else (2**62,)
+    return positions(choice, lead, whole=True)[1], lead
+
+
+def sincos(choice):
+    dim = choice.integer(1, 40)
+    lead = tuple(choice.one([0, 1, 2, 3, 40]) for _ in range(choice.integer(0, 3)))
+    keywords, numbers = encoding(choice, dim)
+    duplicate = {"duplicate": Argument([None, "halves", "pairs"], "both", 1, True)}
+    keywords |= choice.some(threads=THREADS, **duplicate)
+    given, lead = some_positions(choice, lead)
+    kind, out, blocks = choice.one(DTYPES), None, []
+    if choice.given():
+        n = (dim if is_zero(keywords) else dim + 1) // 2 * (1 if keywords.get("duplicate") is None else 2)
+        both = [memory(choice, (*lead[:9], n + choice.fault(12)), kind, "table") for _ in range(2)] if lead != (2**62,) else []
+        out, blocks = [view for view, _ in both], [block for _, block in both]
+        if len(out) != 2 or choice.fault(12):
+            choice.valid = False
+            out = choice.one([[*out, *out], out[:1] * 2, (), None, *out[:1], "ab", [None, None]])
+        keywords["out"] = choice.one([tuple, list])(out) if isinstance(out, list) else out
+    else:
+        keywords["dtype"] = choice.of(KINDS)
+    function, first, keywords = of_encoding(choice, choice.of(Argument([dim], 0, *HUGE, *NO_INTEGER)), "sincos", keywords)
+    if function is None:
+        return
+    got = choice.outcome(function, given, *first, **keywords, inputs=[*blocks, held(given)])
+    if got is REFUSED:
+        return
+    made = chosen(*first, keywords) if first else function.__self__
+    if keywords.get("out") is not None:
+        assert got[0] is keywords["out"][0]
+        assert got[1] is keywords["out"][1]
+    flat, lead = given_positions(given)
+    n, duplicate = len(made._rows.frequencies), keywords.get("duplicate")
+    if not flat:
+        assert got[0].shape == got[1].shape == (*lead, n if duplicate is None else 2 * n)
+        return
+    for is_cosine, (part, want) in enumerate(zip(got, slow_pairs(made, flat, got[0].dtype), strict=True)):
+        if n and (numbers is not None or made._rule is not None):
+            i, k = choice.integer(0, len(flat) - 1), choice.integer(0, n - 1)
+            number = oracle.power(made._rule, -2 * k, made.dim) if made._rule is not None else numbers[k]
+            check_entry(want[i, k], wave(flat[i], number, is_cosine, want.dtype.name, made.amplitude), (flat[i], k))
+        want = want.reshape(*lead, n)
+        want = (
+            want if duplicate is None else np.concatenate([want, want], -1) if duplicate == "halves" else np.repeat(want, 2, -1)
+        )
+        assert (part.shape, part.dtype) == (want.shape, want.dtype)
+        assert (bits(part) == bits(want)).all()
+
+
+def slow_pairs(made, flat, dtype, amplitude=None):
+    """Sines and cosines of positions, Python's numbers, by the accurate path; each (positions, n)."""
+    n, settings = len(made._rows.frequencies), {"layout": "concatenated", "cos_first": False, "odd": "truncate"}
+    if n == 0:
+        return np.zeros((len(flat), 0), dtype), np.zeros((len(flat), 0), dtype)
+    amplitude = made.amplitude if amplitude is None else amplitude
+    rows = slow(made.replace(dim=2 * n, frequencies=made._rows.frequencies, amplitude=amplitude, **settings), flat, dtype)
+    return rows[:, :n], rows[:, n:]
+
+
+def rotate(choice):
+    x, block, lead = some_x(choice)
+    dim = x.shape[-1]
+    keywords, _ = encoding(choice, dim)
+    keywords |= choice.some(threads=THREADS)
+    if dim % 2 and not is_zero(keywords):
+        choice.valid = False
+    if choice.given(6):
+        less = choice.integer(1, dim)
+        keywords["dim"] = choice.of(Argument([less], 0, dim + 1, *HUGE, *NO_INTEGER))
+        choice.valid = choice.valid and "frequencies" not in keywords and (less % 2 == 0 or is_zero(keywords))
+    _, given = positions(choice, lead)
+    before, out, blocks = x.copy(), None, [block, held(given)]
+    if choice.given(2):
+        out, other = output(choice, x, block)
+        blocks.append(other)
+        keywords["out"] = out
+    first = choice.one(WRONG_X) if choice.fault(8) else x
+    width = keywords.get("dim", dim)
+    function, _, keywords = (
+        of_encoding(choice, width, "rotate", keywords) if "dim" not in keywords else (posenc.rotate, (), keywords)
+    )
+    if function is None:
+        return
+    got = choice.outcome(function, first, given, **keywords, inputs=blocks, names=("dim",))
+    if got is REFUSED or first is not x:
+        return
+    made = function.__self__ if function is not posenc.rotate else chosen(width, keywords)
+    flat, shape = given_positions(given)
+    assert out is None or got is out
+    waves = [
+        np.broadcast_to(part.reshape(*shape, part.shape[-1]), (*lead, part.shape[-1])) for part in slow_pairs(made, flat, float)
+    ]
+    same_sum(got, turned(before, *waves, made))
+
+
+def turned(x, sines, cosines, made):
+    """The stated operations, by NumPy."""
+    want = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        s, c = (part.copy() for part in pairs_of(want, made))
+        out_s, out_c = pairs_of(want, made)
+        out_s[...], out_c[...] = s * cosines + c * sines, c * cosines - s * sines
+        result = once(want, x.dtype) if x.dtype.name == "bfloat16" else want.astype(x.dtype.newbyteorder("="))
+    result[..., made.dim - made.dim % 2 :] = x[..., made.dim - made.dim % 2 :]
+    return result
+
+
+def same_sum(got, want):
+    got = np.asarray(got)
+    assert got.dtype == want.dtype
+    assert ((bits(got) == bits(want)) | (np.isnan(got) & np.isnan(want))).all()
+
+
+def similarity(choice):
+    dim = choice.integer(1, 40)
+    lead = tuple(choice.one([0, 1, 2, 3, 20]) for _ in range(choice.integer(0, 3)))
+    keywords, _ = encoding(choice, dim)
+    if dim % 2 and not is_zero(keywords):
+        choice.valid = False
+    given, lead = some_positions(choice, lead)
+    function, first, keywords = of_encoding(choice, choice.of(Argument([dim], 0, *HUGE, *NO_INTEGER)), "similarity", keywords)
+    if function is None:
+        return
+    got = choice.outcome(function, given, *first, **keywords, inputs=[held(given)])
+    if got is REFUSED:
+        return
+    made = chosen(*first, keywords) if first else function.__self__
+    flat, lead = given_positions(given)
+    assert (got.shape, got.dtype) == (lead, np.float64)
+    if not flat:
+        return
+    want = np.zeros(len(flat))
+    for column in slow_pairs(made, flat, float, 1.0)[1].T:
+        want = want + column
+    assert (bits(got.ravel()) == bits(want * (made.amplitude * made.amplitude))).all()
+
+
+def shift_matrix(choice):
+    dim = choice.integer(1, 24)
+    keywords, numbers = encoding(choice, dim)
+    made = choice.outcome(posenc.Encoding, dim, **keywords)
+    if made is REFUSED:
+        return
+    if dim % 2 and made.odd == "truncate":
+        choice.valid = False
+    delta = positions(choice, (), whole=True)[1]
+    got = choice.outcome(made.shift_matrix, delta)
+    if got is REFUSED:
+        return
+    (sines, cosines), want = slow_pairs(made, given_positions(delta)[0], float, 1.0), np.eye(dim)
+    s, c = pairs_of(np.arange(dim), made)
+    want[s, s] = want[c, c] = cosines[0]
+    want[s, c], want[c, s] = sines[0], -sines[0]
+    assert (got == want).all()
+    if len(s) and numbers is not None:
+        k = choice.integer(0, len(s) - 1)
+        check_entry(got[s[k], c[k]], wave(given_positions(delta)[0][0], numbers[k], 0, "float64"), (delta, k))
+
+
+# ---- sums --------------------------------------------------------------------------------------------------------------
+
+WRONG_X = [*NO_ARRAY, np.ones((2, 3), int), [[1, 2]], np.ones((2, 0)), 1.0, np.broadcast_to(np.float32(1), (2**44, 4))]
+
+
+def some_x(choice):
+    """X in some memory, that memory, and x's shape but for the last axis."""
+    ndim = choice.one([1, 2, 2, 3, 3, 3, 4, 5])
     lead = tuple(choice.one([1, 2, 3, 5, 40] if i == ndim - 2 else [0, 1, 2, 3]) for i in range(ndim - 1))
-    dtype = choice.one(DTYPES)
-    x, block = memory(choice, (*lead, dim), dtype, "x")
+    x, block = memory(choice, (*lead, choice.integer(1, 40)), choice.one(DTYPES), "x")
     if x.flags.writeable:
-        fill(x, choice.integer(0, 99))
-    keywords = encoding(choice)
-    keywords |= {name: choice.of(kind) for name, kind in {"scale": SCALES, "threads": THREADS}.items() if choice.given()}
-    points, axis = None, ndim - 2
+        fill(x, choice.rng())
+    return x, block, lead
+
+
+def add(choice):
+    x, block, lead = some_x(choice)
+    ndim, dim = x.ndim, x.shape[-1]
+    keywords, _ = encoding(choice, dim)
+    keywords |= choice.some(scale=SCALES, threads=THREADS)
+    given, axis = None, ndim - 2
     if ndim == 1 or choice.given():
-        points, keywords["positions"] = positions(choice, lead)
+        keywords["positions"] = given = positions(choice, lead)[1]
     else:
         if choice.given():
             axis = choice.integer(0, ndim - 2)
@@ -199,83 +347,37 @@ def test_add(data):
     where = None
     if choice.given():
         shape = tuple(choice.one([1, n]) for n in lead)[choice.integer(0, len(lead)) :]
-        where = np.random.default_rng(choice.integer(0, 9)).random(shape) < 0.5
-        keywords["where"] = choice.of(
-            Argument(
-                [where, where.tolist() if where.size else where], *(1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1)
-            )
-        )
-    before = x.copy()
-    out = None
+        where = choice.rng().random(shape) < 0.5
+        right = [where, where.tolist() if where.size else where]
+        keywords["where"] = where = choice.of(Argument(right, *(1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1)))
+    before, out, blocks = x.copy(), None, [block, held(given), held(where)]
     if choice.given(2):
-        out, block = output(choice, x, block)
+        out, other = output(choice, x, block)
+        blocks.append(other)
         keywords["out"] = out
-    first = choice.one([*NO_ARRAY, np.ones((2, 3), int), [[1, 2]], np.ones((2, 0)), 1.0]) if choice.fault(8) else x
-    got = outcome(lambda: posenc.add(first, **keywords), choice, block)
-    if got is None:
+    first = choice.one(WRONG_X) if choice.fault(8) else x
+    function, own, keywords = of_encoding(choice, dim, "add", keywords)
+    if function is None:
         return
-    assert out is None or got is out
-    names = inspect.signature(posenc.Encoding).parameters
-    chosen = posenc.Encoding(dim, **{name: value for name, value in keywords.items() if name in names})
-    start = keywords.get("start")
-    check_sum(got, before, chosen, rows_of(chosen, before, points, axis, start), keywords.get("scale", 1.0), where)
-
-
-@settings
-@hypothesis.given(st.data())
-def test_encode(data):
-    choice = Choice(data)
-    dim, dtype = choice.integer(1, 40), choice.one(DTYPES)
-    lead = tuple(choice.one([0, 1, 2, 3, 40]) for _ in range(choice.integer(0, 3)))
-    keywords = encoding(choice)
-    keywords |= {"threads": choice.of(THREADS)} if choice.given() else {}
-    if choice.given(4):
-        given = range(choice.integer(-50, 50), choice.integer(-50, 50), choice.one([1, -1, 2, -3, 100]))
-        points, lead = np.array(given, int), (len(given),)
-    else:
-        points, given = positions(choice, lead, whole=True)
-    where = None
-    if choice.given():
-        where = np.random.default_rng(choice.integer(0, 9)).random(lead) < 0.5
-        keywords["where"] = choice.of(Argument([where], 1, np.ones((1,) * (len(lead) + 1), bool), "yes", where + 1))
-    out = block = None
-    if choice.given():
-        out, block = memory(choice, (*lead, dim), dtype, "table")
-        keywords["out"] = out
-    else:
-        keywords["dtype"] = choice.of(Argument([dtype], "int8", object(), 3))
-    got = outcome(lambda: posenc.encode(given, dim, **keywords), choice, block)
-    if got is None:
+    got = choice.outcome(function, first, **keywords, inputs=blocks)
+    if got is REFUSED or first is not x:
         return
+    made = chosen(dim, keywords) if own else function.__self__
     assert out is None or got is out
-    assert got.shape == (*lead, dim)
-    names = inspect.signature(posenc.Encoding).parameters
-    chosen = posenc.Encoding(dim, **{name: value for name, value in keywords.items() if name in names})
-    want = np.empty((points.size, dim), got.dtype)
-    if want.size:
-        chosen._rows.write(want, np.ascontiguousarray(points).ravel(), 1, fast_bound=np.inf)
-    want = want.reshape(*lead, dim)
-    if where is not None:
-        want[~where] = 0
-    assert (bits(got) == bits(want)).all()
-
-
-def positions(choice, lead, *, whole=False):
-    """Positions as integers that broadcast to a shape, and in the form in which they are given."""
-    shape = lead if whole else tuple(choice.one([1, n, n]) for n in lead)[choice.integer(0, len(lead)) :]
-    rng = np.random.default_rng(choice.integer(0, 99))
-    points = rng.integers(-60, 60, shape)
-    if choice.given() and points.size:
-        points = (np.arange(points.size) % 90 + choice.integer(-9, 9)).reshape(shape)
-    kinds = [np.int64, np.int8, np.float32, np.float64, np.float16, ">i4", "<f8"]
-    forms = [points.astype(kind) for kind in kinds] + [
-        points.tolist() if points.size else points,
-        points[..., ::-1][..., ::-1] if shape else points,
-    ]
-    wrong = [points.astype(complex), points > 0, points + 2.0**54, np.full(shape, np.nan), "0", 1j]
-    if not whole:
-        wrong.append(np.ones(len(lead) + 9, int))
-    return points, choice.one(wrong if choice.fault(3) else forms)
+    kind = np.float64 if x.itemsize == 8 else np.float32
+    if keywords.get("positions") is None:
+        axis = operator.index(keywords.get("axis", -2)) % ndim
+        start = keywords.get("start")
+        start = made.first if start is None else operator.index(start)
+        rows = slow(made, range(start, start + lead[axis]), kind)
+        rows = rows.reshape([n if i in (axis, ndim - 1) else 1 for i, n in enumerate(x.shape)])
+    else:
+        flat, shape = given_positions(given)
+        rows = slow(made, flat, kind).reshape(*shape, dim) if where is None else None
+        if rows is None:  # those that are not used may be anything
+            flat = [p if np.isfinite(p) and abs(p) <= 2**53 else 0 for p in flat]
+            rows = slow(made, flat, kind).reshape(*shape, dim)
+    check_sum(got, before, rows, keywords.get("scale", 1.0), where)
 
 
 def output(choice, x, block):
@@ -291,18 +393,7 @@ def output(choice, x, block):
     return memory(choice, shape, dtype, "sum")
 
 
-def rows_of(chosen, x, points, axis, start):
-    """The encodings that are added to x, by tables."""
-    kind = np.float64 if x.itemsize == 8 else np.float32
-    if points is None:
-        rows = chosen.table(x.shape[axis], start=start, dtype=kind)
-        return rows.reshape([n if i in (axis, x.ndim - 1) else 1 for i, n in enumerate(x.shape)])
-    unique, inverse = np.unique(points, return_inverse=True)
-    rows = [chosen.table(1, start=int(p), dtype=kind)[0] for p in unique]
-    return np.array(rows, kind).reshape(-1, chosen.dim)[inverse.ravel()].reshape(*points.shape, chosen.dim)
-
-
-def check_sum(got, x, chosen, rows, scale, where):
+def check_sum(got, x, rows, scale, where):
     wide = rows.dtype
     with np.errstate(all="ignore"):
         scaled = wide.type(scale) * x.astype(wide)
@@ -310,6 +401,13 @@ def check_sum(got, x, chosen, rows, scale, where):
         if where is not None:
             total = np.where(np.broadcast_to(where, x.shape[:-1])[..., None], total, scaled)
         want = total.astype(x.dtype.newbyteorder("="))
-    assert got.dtype == want.dtype
-    hypothesis.event("a sum")
-    assert ((bits(got) == bits(want)) | (np.isnan(got) & np.isnan(want))).all()
+    same_sum(got, want)
+
+
+test_table = any_arguments(table)
+test_encode = any_arguments(encode)
+test_sincos = any_arguments(sincos)
+test_rotate = any_arguments(rotate)
+test_similarity = any_arguments(similarity)
+test_shift_matrix = any_arguments(shift_matrix)
+test_add = any_arguments(add)

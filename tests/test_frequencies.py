@@ -204,3 +204,13 @@ def test_a_value(rule):
 def test_errors(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("base", [16.0, 0.0625, 256.0])
+def test_powers_that_are_rational_parts_of_a_turn(base, dtype):
+    """Their sines and cosines may be rational, for which no number of digits is enough; these once went on for ever."""
+    powers = frequencies.paper(8, base=base).scaled(2.0, pi=True)
+    same = frequencies.given([base ** (-k / 4) for k in range(4)]).scaled(2.0, pi=True)
+    got, want = (posenc.Encoding(8, frequencies=rule).table(64, start=-20, dtype=dtype) for rule in (powers, same))
+    assert got.tobytes() == want.tobytes()
+    assert got[20].tolist() == [0.0, 1.0] * 4

@@ -38,7 +38,7 @@ STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
     """The dtype of the result, from ``dtype`` and ``out``, which must agree."""
     if out is not None:
-        _check_type(out)
+        check_type(out)
         if not _is_supported(out.dtype):
             raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
     if dtype is None:
@@ -46,9 +46,9 @@ def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
     try:
         kind = np.dtype(_bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else dtype)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
-        raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED}") from None
+        raise TypeError(f"dtype is {_check.shown(dtype)}; it must be {SUPPORTED}") from None
     if not _is_supported(kind):
-        raise TypeError(f"dtype is {dtype!r}; it must be {SUPPORTED} in native byte order")
+        raise TypeError(f"dtype is {_check.shown(dtype)}; it must be {SUPPORTED} in native byte order")
     if out is not None and out.dtype != kind:
         raise TypeError(f"dtype is {kind} and out has dtype {out.dtype}; they must agree")
     return kind
@@ -70,9 +70,7 @@ def _bfloat16() -> Any:
 
 def checked_x(x: Any) -> NDArray[Any]:
     """An array of floats that sums are made of: in native byte order, aligned, of at least one axis."""
-    if _check.is_masked(x):
-        raise TypeError("x is a masked array; it must be an ndarray")
-    array = np.asarray(x)
+    array = _check.as_array("x", x)
     kind = array.dtype.newbyteorder("=")
     if not _is_supported(kind):
         raise TypeError(f"x has dtype {array.dtype}; it must be {SUPPORTED}")
@@ -83,7 +81,7 @@ def checked_x(x: Any) -> NDArray[Any]:
 
 def check_sum(out: Any, x: NDArray[Any]) -> None:
     """Raise unless a sum with ``x`` can be written into ``out``."""
-    _check_type(out)
+    check_type(out)
     if out.dtype != x.dtype:
         raise TypeError(f"out has dtype {out.dtype}; it must be that of x, {x.dtype}, in native byte order")
     _check_memory(out, x.shape)
@@ -91,7 +89,8 @@ def check_sum(out: Any, x: NDArray[Any]) -> None:
         raise ValueError(f"out has shape {out.shape} and strides {out.strides}; its elements overlap, and must not")
 
 
-def _check_type(out: Any) -> None:
+def check_type(out: Any) -> None:
+    """Raise unless it is an ndarray."""
     if not isinstance(out, np.ndarray) or _check.is_masked(out):
         raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
 
@@ -134,7 +133,7 @@ def fresh(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
         memory = np.empty(nbytes + alignment, np.uint8)
         offset = -memory.__array_interface__["data"][0] % alignment
         return np.ndarray(shape, kind, memory, offset)
-    except (MemoryError, ValueError):  # more than there is; more than an array can have
+    except (MemoryError, ValueError, OverflowError):  # more than there is; more than an array can have
         raise MemoryError(
             f"an array of shape {shape} and dtype {kind} takes {nbytes} bytes, which cannot be allocated"
         ) from None

@@ -492,7 +492,9 @@ class Encoding:
         else:
             _arrays.check_sum(out, x)
             x, points = _sums.apart(x, out), _sums.apart(points, out)
-        if out.size:
+        if len(self._rows.frequencies) == 0:
+            out[...] = x
+        elif out.size:
             form, used = _arrays.FORMATS[np.dtype(np.float64)], _threads.for_work(threads, out.nbytes)
             varies, pairs = _sums.varying(points, lead), (self._rows.interleaved, self._rows.cos_first)
             _pairs.concatenated(self._rows).add(x, out, None, points, varies, 1.0, form, used, stream, pairs=pairs)
@@ -600,10 +602,11 @@ def _chosen_frequencies(
         base = 10000.0 if base is None else _check.positive("base", base)
         return base, paper_pairs(pairs, dim, base)
     if base is not None:
-        raise TypeError(f"base={base!r} and frequencies={frequencies!r} are both given; give one of them")
+        both = f"base={_check.shown(base)} and frequencies={_check.shown(frequencies)}"
+        raise TypeError(f"{both} are both given; give one of them")
     if not isinstance(frequencies, Frequencies):
         kind = type(frequencies).__name__
-        raise TypeError(f"frequencies must be made by a rule of posenc.frequencies, not {kind} {frequencies!r}")
+        raise TypeError(f"frequencies must be made by a rule of posenc.frequencies, not {kind} {_check.shown(frequencies)}")
     if len(frequencies) != pairs:
         raise ValueError(f"frequencies has {len(frequencies)} of them; dim={dim} with odd={odd!r} needs {pairs}")
     return None, frequencies

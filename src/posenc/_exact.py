@@ -73,6 +73,27 @@ def quotient(a: Ratio, b: Ratio) -> Ratio:
     return reduced(a[0] * b[1], a[1] * b[0])
 
 
+def root(value: int, degree: int) -> int | None:
+    """The integer whose power of that degree ``value`` (> 0) is, if there is one."""
+    if value == 1 or degree == 1:
+        return value
+    if degree >= value.bit_length():
+        return None
+    low, high = 1, 1 << -(-value.bit_length() // degree)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if middle**degree < value else (low, middle)
+    return low if low**degree == value else None
+
+
+def rational_power(base: Ratio, numerator: int, denominator: int) -> Ratio | None:
+    """base**(numerator / denominator), in lowest terms both, base > 0, if it is rational."""
+    above, below = root(base[0], denominator), root(base[1], denominator)
+    if above is None or below is None:
+        return None
+    return (above**numerator, below**numerator) if numerator >= 0 else (below**-numerator, above**-numerator)
+
+
 @lru_cache(maxsize=64)
 def log(x: Ratio, bits: int) -> int:
     """Ln x, x > 0, within 2**12 units: 2 arctanh((m - 1) / (m + 1)) for its mantissa m in [0.7, 1.42]."""

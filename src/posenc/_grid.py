@@ -6,6 +6,7 @@ and copied from there.
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from posenc._load import core
 from posenc._rows import SLICE_BYTES, Rows
 from posenc.conventions import with_defaults
 from posenc.frequencies import paper_pairs
+
+_MOST_AXES = 63  # NumPy's arrays have 64, and one is the encodings'
 
 
 def grid(
@@ -221,9 +224,14 @@ def _spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], threads: int 
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, str | bytes) or not isinstance(shape, Sequence | np.ndarray) or np.ndim(shape) != 1:
-        raise TypeError(f"shape must be a sequence of integers, not {type(shape).__name__} {shape!r}")
-    return tuple(_check.integer(f"shape[{i}]", size, least=0) for i, size in enumerate(shape))
+    if isinstance(shape, str | bytes) or not isinstance(shape, Sequence | np.ndarray) or _is_number(shape):
+        raise TypeError(f"shape must be a sequence of integers, not {type(shape).__name__} {_check.shown(shape)}")
+    return tuple(_check.integer(f"shape[{i}]", size, least=0) for i, size in enumerate(islice(shape, _MOST_AXES + 1)))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether an array is of no axis."""
+    return isinstance(value, np.ndarray) and value.ndim == 0
 
 
 def _checked_mask(mask: ArrayLike, shape: Any) -> NDArray[np.bool_]:
@@ -231,7 +239,8 @@ def _checked_mask(mask: ArrayLike, shape: Any) -> NDArray[np.bool_]:
     if array.ndim < 2:
         raise ValueError(f"mask has shape {array.shape}; it must be (..., height, width)")
     if shape is not None and _checked_shape(shape) != array.shape:
-        raise ValueError(f"shape is {shape} and mask has shape {array.shape}; a mask has the shape, which may be None")
+        both = f"shape is {_check.shown(shape)} and mask has shape {array.shape}"
+        raise ValueError(f"{both}; a mask has the shape, which may be None")
     return array
 
 
@@ -241,22 +250,22 @@ def _checked_axes(name: str, entry: GridConvention, shape: tuple[int, ...], opti
     if entry.axes is not None and n not in entry.axes:
         counts = " or ".join(map(str, entry.axes))
         raise ValueError(f"shape is {shape}; for {name!r} it must have {counts} axes")
-    if not 0 < n < 64:
-        raise ValueError(f"shape has {n} axes; it must have 1 to 63")
+    if not 0 < n <= _MOST_AXES:
+        raise ValueError(f"shape has {n} axes; it must have 1 to {_MOST_AXES}")
     shared = ("mask", "normalize", "interleave_sin_cos", "spatial_interpolation_scale", "temporal_interpolation_scale")
     each = [dict(options) for _ in shape]
     for option, value in options.items():
-        if option in shared or not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) == 0:
+        if option in shared or not isinstance(value, list | tuple | np.ndarray) or _is_number(value):
             continue
         if len(value) != n:
-            raise ValueError(f"{option} is {value!r}; it must be one number, or {n}, one for each axis of shape")
+            raise ValueError(f"{option} is {_check.shown(value)}; it must be one number, or {n}, one for each axis of shape")
         for own, one in zip(each, value, strict=True):
             own[option] = one
     return [Axis(i, n, size, own) for i, (size, own) in enumerate(zip(shape, each, strict=True))]
 
 
 def _checked_dim(name: str, entry: GridConvention, dim: int, axes: int) -> int:
-    dim = _check.integer("dim", dim, least=1)
+    dim = _check.integer("dim", dim, least=1, most=1 << 40)
     if dim % entry.multiple:
         raise ValueError(f"dim is {dim}; for {name!r} it must be a multiple of {entry.multiple}")
     if entry.axes is None and dim < 2 * axes:
@@ -274,9 +283,9 @@ def _checked_order(name: str, entry: GridConvention, order: str | Sequence[int] 
         numbers = [names.find(letter) for letter in order]
     else:
         try:
-            numbers = [_check.integer("order", number) for number in order]
+            numbers = [_check.integer("order", number) for number in islice(order, axes + 1)]
         except TypeError:
-            raise TypeError(f"order is {order!r}; for {name!r} it must be {wanted}") from None
+            raise TypeError(f"order is {_check.shown(order)}; for {name!r} it must be {wanted}") from None
     if sorted(numbers) != list(range(axes)):
-        raise ValueError(f"order is {order!r}; for {name!r} it must be {wanted}")
+        raise ValueError(f"order is {_check.shown(order)}; for {name!r} it must be {wanted}")
     return numbers

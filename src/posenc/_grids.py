@@ -137,7 +137,8 @@ def _counted(axis: Axis) -> Coordinates:
 
 def _is_normalized(axis: Axis) -> bool:
     normalize = _check.flag("normalize", axis.options["normalize"])
-    parts = axis.options["scale"], axis.option("eps"), axis.option("offset")
+    scale = axis.options["scale"]
+    parts = None if scale is None else axis.option("scale"), axis.option("eps"), axis.option("offset")
     if not normalize and parts != (None, 1e-6, 0.0):
         raise ValueError(f"scale, eps and offset are {parts}, and normalize False; they are parts of normalize=True")
     return normalize

@@ -41,6 +41,8 @@ def checked_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike | None) -> np
         return _arrays.checked_dtype(dtype, None)
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeError(f"out must be two ndarrays, for sines and cosines, not {type(out).__name__}")
+    for array in out:
+        _arrays.check_type(array)
     kind = _arrays.checked_dtype(dtype, out[0])
     _arrays.checked_dtype(kind, out[1])
     for array in out:
@@ -53,7 +55,8 @@ def checked_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike | None) -> np
 def similarity(rows: Rows, points: range | Points, lead: tuple[int, ...], amplitude: float) -> NDArray[np.float64]:
     """amplitude**2 * (cos(w_0 p) + cos(w_1 p) + ...), the sum from left to right. ``rows`` have amplitude 1."""
     flat = points if isinstance(points, range) else points.ravel()
-    total = np.zeros(len(flat))
+    total = _arrays.fresh((len(flat),), _FLOAT64)
+    total.fill(0.0)
     step = max(1, _BLOCK_BYTES // (8 * max(rows.dim, 1)))
     for begin in range(0, len(flat), step):
         part = flat[begin : begin + step]

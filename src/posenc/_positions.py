@@ -54,7 +54,11 @@ def checked_range(positions: range, name: str = "positions") -> range | NDArray[
     """A range of int64, as it is unless its step is none."""
     for p in (*positions[:1], *positions[-1:]):
         _check.integer(name, p)
-    return positions if len(positions) < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
+    try:
+        length = len(positions)
+    except OverflowError:
+        raise MemoryError(f"{name} is {positions}, of more numbers than can be allocated") from None
+    return positions if length < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
 
 
 def of_kind(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
@@ -101,7 +105,7 @@ def _check_integers(positions: Any, array: NDArray[Any], name: str) -> None:
     large = [p for p in np.asarray(positions, object).flat if type(p) is int and abs(p) > _LARGEST_FLOAT]
     if large and array.dtype != object:
         _check.integer(name, large[0])
-        raise ValueError(f"{name} is {large[0]} among floats; it must be at most 2**53 in size there")
+        raise ValueError(f"{name} is {_check.shown(large[0])} among floats; it must be at most 2**53 in size there")
     for p in large:
         _check.integer(name, p)
 
@@ -116,8 +120,9 @@ def _of_range(positions: range, name: str) -> NDArray[np.int64]:
 def _used(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Whether a position is used, for positions of a shape that broadcasts to that of ``where``."""
     padded = (1,) * (where.ndim - len(shape)) + shape
+    where = where[tuple(slice(0, 1) if step == 0 else slice(None) for step in where.strides)]  # once what only repeats
     shared = tuple(axis for axis, size in enumerate(padded) if size == 1)
-    used: NDArray[np.bool_] = np.any(where, axis=shared, keepdims=True).reshape(shape)
+    used: NDArray[np.bool_] = np.broadcast_to(np.any(where, axis=shared, keepdims=True), padded).reshape(shape)
     return used
 
 

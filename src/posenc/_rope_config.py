@@ -62,15 +62,16 @@ class _Reader:
             raise TypeError(f"config must be a mapping or have to_dict(), not {type(config).__name__}")
         self._model: Mapping[str, Any] = config
         self._dim = dim
-        rope = config if _is_alone(config) else config.get("rope_parameters") or config.get("rope_scaling") or {}
-        if not isinstance(rope, Mapping):
-            raise TypeError(f"rope_scaling or rope_parameters of config is {rope!r}; it must be a mapping")
+        if layer_type is not None and not isinstance(layer_type, str):
+            raise TypeError(f"layer_type must be a str, not {type(layer_type).__name__} {_check.shown(layer_type)}")
+        rope = config if _is_alone(config) else _rotary(config)
         layers = {name: value for name, value in rope.items() if isinstance(value, Mapping)}
         self._is_nested = bool(layers)
         if not layers and config.get(_LOCAL) is not None:
             layers = {"full_attention": rope, "sliding_attention": {"rope_theta": config[_LOCAL]}}
         if layers and layer_type not in layers:
-            raise ValueError(f"layer_type is {layer_type!r}; config has a schedule for each of {', '.join(layers)}")
+            known = ", ".join(map(_named, layers))
+            raise ValueError(f"layer_type is {layer_type!r}; config has a schedule for each of {known}")
         self._rope: Mapping[str, Any] = rope if layer_type is None else layers.get(layer_type, rope)
 
     def _find(self, *names: str) -> Any:
@@ -140,7 +141,10 @@ class _Reader:
     def schedule(self, length: int | None) -> Schedule:
         if length is not None:
             length = _check.integer("length", length, least=1)
-        kind = self._rope.get("rope_type") or self._rope.get("type") or "default"
+        kinds = [kind for name in ("rope_type", "type") if (kind := self._rope.get(name)) is not None and not _is_empty(kind)]
+        kind = kinds[0] if kinds else "default"
+        if not isinstance(kind, str):
+            raise TypeError(f"rope_type must be a str, not {type(kind).__name__} {_check.shown(kind)}")
         head = self._head()
         if kind in ("default", "mrope"):
             return default(**head)
@@ -158,7 +162,27 @@ class _Reader:
         if kind == "proportional":
             return proportional(**self._some("factor"), **head)
         known = "default, mrope, linear, dynamic, yarn, longrope, su, llama3, proportional"
-        raise ValueError(f"rope_type is {kind!r}; it must be one of {known}")
+        raise ValueError(f"rope_type is {_check.shown(kind)}; it must be one of {known}")
+
+
+def _rotary(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rotary parameters of a model's configuration; none, if it says nothing of them."""
+    for name in ("rope_parameters", "rope_scaling"):
+        rope = config.get(name)
+        if rope is None or _is_empty(rope):
+            continue
+        if not isinstance(rope, Mapping):
+            raise TypeError(f"{name} of config is {_check.shown(rope)}; it must be a mapping")
+        return rope
+    return {}
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str | Mapping) and len(value) == 0
+
+
+def _named(layer: Any) -> str:
+    return layer if isinstance(layer, str) else _check.shown(layer)
 
 
 def _is_alone(config: Mapping[str, Any]) -> bool:

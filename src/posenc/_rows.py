@@ -1,6 +1,7 @@
 """`Rows`: the rows of an encoding, written by the core."""
 
 import math
+import sys
 from functools import partial
 from typing import Any, Literal
 
@@ -50,7 +51,7 @@ class Rows:
         self.interleaved = interleaved
         self.cos_first = cos_first
         self.amplitude = amplitude
-        self._layout = core.Layout(interleaved, cos_first, columns, *_scaled(amplitude))
+        self._layout = core.Layout(interleaved, cos_first, min(columns, sys.maxsize), *_scaled(amplitude))
 
     def check_domain(self, kind: np.dtype[Any], farthest: float) -> None:
         """Raise unless entries of that dtype, for positions as far from 0 as that, are defined."""

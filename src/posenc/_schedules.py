@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,8 +64,11 @@ class Schedule(NamedTuple):
         >>> posenc.rope.linear(8, 4.0).encoding().rotate(heads, np.arange(3)).shape
         (2, 3, 8)
         """
-        width = 2 * len(self.frequencies)
-        return Encoding(width, frequencies=self.frequencies, amplitude=self.amplitude, layout=layout, cos_first=True)
+        frequencies: Any = self.frequencies  # of a tuple that anybody may make
+        if not isinstance(frequencies, Frequencies) or len(frequencies) == 0:
+            raise TypeError(f"frequencies of the schedule must be Frequencies, one or more, not {type(frequencies).__name__}")
+        width = 2 * len(frequencies)
+        return Encoding(width, frequencies=frequencies, amplitude=self.amplitude, layout=layout, cos_first=True)
 
 
 # ---- schedules -------------------------------------------------------------------------------------------------------
@@ -227,6 +230,8 @@ def dynamic(
     width = _width(dim, partial_rotary_factor)
     with core.DefaultArithmetic():
         stretch = factor * longer / longest - (factor - 1.0)
+    if not stretch > 0.0:  # in float64, for a factor of 2**53 and more
+        raise ValueError(f"factor is {factor!r}; it would stretch the base by {stretch}, which must be positive")
     return _schedule("dynamic", width, _stretched(width, base, stretch))
 
 
@@ -293,6 +298,8 @@ def yarn(
     factor, original = _moderate("factor", factor), _original(original_max_position_embeddings)
     fast, slow = _moderate("beta_fast", beta_fast), _moderate("beta_slow", beta_slow)
     is_truncated = _check.flag("truncate", truncate)
+    mscale = None if mscale is None else _check.real("mscale", mscale)
+    mscale_all_dim = None if mscale_all_dim is None else _check.real("mscale_all_dim", mscale_all_dim)
     width, base = _width(dim, partial_rotary_factor), _check.positive("base", base)
     if base == 1.0:
         raise ValueError("base is 1.0; it must not be 1 here: all waves would turn as often")

@@ -92,7 +92,10 @@ def _diffusion(dim: int, extras: Extras) -> Frequencies:
 
 
 def _diffusers(dim: int, extras: Extras) -> Frequencies:
-    return shifted(dim, extras["downscale_freq_shift"], *positives(extras, "max_period")).scaled(extras["scale"])
+    shift, scale = (_check.real(name, extras[name]) for name in ("downscale_freq_shift", "scale"))
+    if scale == 0.0:
+        raise ValueError("scale is 0.0; it must not be 0")
+    return shifted(dim, shift, *positives(extras, "max_period")).scaled(scale)
 
 
 def _mlx(dim: int, extras: Extras) -> Frequencies:
@@ -199,7 +202,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
             layout="concatenated",
             cos_first=lambda dim, e: _check.flag("cos_first", e["cos_first"]),
             odd="error",
-            amplitude=lambda dim, e: _root(dim) if e["scale"] is None else e["scale"],
+            amplitude=lambda dim, e: _root(dim) if e["scale"] is None else _check.real("scale", e["scale"]),
             extras={"min_freq": 0.0001, "max_freq": 1.0, "scale": None, "cos_first": False, "full_turns": False},
         ),
         "multidim": Convention(
@@ -232,7 +235,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
             odd="error",
         ),
         "octaves": Convention(
-            lambda dim, e: octaves(dim // 2, e["pi"]),
+            lambda dim, e: octaves(_check.integer("dim", dim, most=2000) // 2, e["pi"]),
             "2**k, or 2**k pi, s0 c0 s1 c1 ...",
             "NeRF, PyTorch3D, tiny-cuda-nn",
             odd="error",
@@ -288,7 +291,7 @@ def convention(name: str, dim: int, **extras: Any) -> Encoding:
     2
     """
     entry = CONVENTIONS[_check.choice("name", name, tuple(CONVENTIONS))]
-    dim = _check.integer("dim", dim, least=1)
+    dim = _check.integer("dim", dim, least=1, most=1 << 40)
     chosen = with_defaults(name, entry.extras, extras)
     if entry.odd == "error" and dim % 2:
         raise ValueError(f"dim is {dim}; for {name!r} it must be even")

@@ -153,7 +153,11 @@ class _Powers(Frequencies):
         return self._series(1 << _BITS - 1 if self._pi else (1 << 2 * _BITS) // (2 * _exact.pi(_BITS)), self._first, -1)
 
     def rational_turns(self, k: int) -> Ratio | None:
-        return _exact.product(self._first, (1, 2)) if self._pi and k == 0 else None
+        if not self._pi:
+            return None
+        times, parts = _exact.reduced(-k * self._step[0], self._step[1])
+        power = _exact.rational_power(self._base, times, parts)
+        return None if power is None else _exact.product(_exact.product(self._first, (1, 2)), power)
 
     def turns(self, k: int, bits: int) -> int:
         guarded = bits + 16 + max(0, math.ceil(self.log2_largest))
@@ -226,7 +230,7 @@ class _Rationals(Frequencies):
         numerator, denominator = self._ratios[k]
         if self._pi:
             return (numerator << bits) // (2 * denominator)
-        guarded = bits + 16 + max(0, math.ceil(self.log2_largest))
+        guarded = bits + 16 + math.ceil(max(0.0, self.log2_largest))  # -inf, if all are 0
         return (numerator << guarded + bits) // (2 * denominator * _exact.pi(guarded))
 
     def _nearest(self, ratios: Iterable[Ratio], factor: int) -> NDArray[np.float64]:
@@ -494,7 +498,7 @@ def linear(n: int, first: float, last: float) -> Frequencies:
     >>> posenc.frequencies.linear(4, 1.0, 10.0).values
     array([ 1.,  4.,  7., 10.])
     """
-    n = _checked_count(n)
+    n = _check.integer("n", n, least=0, most=1 << 20)  # each is held as a quotient of integers
     first, last = _check.real("first", first), _check.real("last", last)
     (a, b), (c, d), steps = ratio_of(first), ratio_of(last), max(n - 1, 1)
     ratios = (_exact.reduced(a * d * (steps - k) + c * b * k, b * d * steps) for k in range(n))
@@ -535,7 +539,7 @@ def given(array: ArrayLike) -> Frequencies:
 def exact_doubles(name: str, array: ArrayLike) -> NDArray[np.float64]:
     """Numbers that may be frequencies, exactly."""
     values = _check.as_array(name, array)
-    if values.size == 0:
+    if values.size == 0 and not isinstance(array, np.ndarray):
         values = values.astype(np.float64)
     if not (values.dtype.kind in "iuf" or values.dtype.name == "bfloat16") or values.itemsize > 8:
         raise TypeError(f"{name} has dtype {values.dtype}; it must hold real numbers, float64 or narrower")

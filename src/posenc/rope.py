@@ -139,9 +139,10 @@ def cache(
     if not isinstance(schedule, Schedule):
         raise TypeError(f"schedule must be a Schedule, as rope.default(dim) and others make it, not {type(schedule).__name__}")
     _check.choice("layout", layout, ("split", "halves", "pairs", "row", "stacked", "complex"))
+    start = _check.integer("start", start)
     encoding = schedule.encoding("interleaved" if layout in ("stacked", "complex") else "concatenated")
     if layout in ("split", "halves", "pairs"):
-        length, start = _check.integer("length", length, least=0), _check.integer("start", start)
+        length = _check.integer("length", length, least=0)
         if start + length - 1 > _check.INT64_MAX:
             raise ValueError(f"start is {start} and length {length}; the last position must be an int64")
         duplicate: Any = None if layout == "split" else layout
