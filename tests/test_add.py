@@ -463,3 +463,10 @@ def test_method_and_function_agree():
     same(encoding.add(X), want)
     same(posenc.add(X, base=100.0, layout="concatenated", first=3), want)
     assert (posenc.add(X).dtype, posenc.add(X.tolist()).dtype) == (np.float32, np.float64)
+
+
+def test_what_only_repeats_is_looked_at_once():
+    """``where`` that is broadcast to a shape no array could fill; this once went on for hours."""
+    x = np.broadcast_to(np.float32(1.0), (2**44, 4))
+    with pytest.raises(MemoryError):
+        posenc.add(x, positions=0, where=True)

@@ -275,3 +275,10 @@ def test_relative_tables_have_signs():
     assert (rows[:, 1::2] == rows[::-1, 1::2]).all()
     assert (rows[:length][::-1] == posenc.table(length, 8)).all()
     assert math.copysign(1.0, rows[length - 1, 0]) == 1.0
+
+
+def test_depthcharge_at_whole_turns():
+    """Its last wave is rational in turns, too: these once went on for ever."""
+    encoding = convention("depthcharge", 4)
+    for position, pair in ((10000, [0.0, 1.0]), (2500, [1.0, 0.0]), (-5000, [0.0, -1.0])):
+        assert encoding.encode(position, dtype="float64")[1::2].tolist() == pair

@@ -242,3 +242,10 @@ def test_similarity_is_the_dot_product():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_rotate_without_pairs():
+    """A zero column alone is copied; this once divided by 0, which ends the process."""
+    x = np.arange(80.0).reshape(40, 2)
+    for positions in (np.arange(40), 7, np.linspace(0.0, 1.0, 40)):
+        assert posenc.rotate(x[:, :1], positions, odd="zero").tobytes() == np.ascontiguousarray(x[:, :1]).tobytes()
