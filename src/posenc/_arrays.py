@@ -43,9 +43,10 @@ def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
             raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
     if dtype is None:
         return FLOAT32 if out is None else out.dtype
+    wanted = _bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else dtype
     try:
-        kind = np.dtype(_bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else dtype)
-    except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
+        kind = np.dtype(wanted)
+    except Exception:  # NumPy parses strings and mappings, and fails in many ways
         raise TypeError(f"dtype is {_check.shown(dtype)}; it must be {SUPPORTED}") from None
     if not _is_supported(kind):
         raise TypeError(f"dtype is {_check.shown(dtype)}; it must be {SUPPORTED} in native byte order")
