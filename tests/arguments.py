@@ -131,8 +131,11 @@ def misaligned(values):
     return block[1:].view(values.dtype)
 
 
-FILE = tempfile.TemporaryFile()  # noqa: SIM115
-FILE.write(bytes(32))
+def mapped():
+    with tempfile.TemporaryFile() as file:
+        file.write(bytes(32))
+        return np.memmap(file, np.float32, "r+", shape=(2, 4))
+
 
 #: Functions that make a value, which is right for some parameters.
 HOSTILE = [
@@ -143,7 +146,7 @@ HOSTILE = [
         *(1.0, 0.5, 5e-324, -0.0, 1e308, np.nan, np.inf, -np.inf, np.float16(2), np.float32(2)),
         *(np.int8(3), np.uint64(2**64 - 1), np.longdouble(1), np.clongdouble(1), np.void(b"12"), np.ma.masked),
         *(decimal.Decimal(2), Fraction(1, 2), Fraction(1, 3), Fraction(10**5000), datetime.date.min, np.datetime64("2020")),
-        *(np.timedelta64(1), np.dtype("f4"), int, np.float32, len, range(3), range(-(2**63), 2**63 - 1), range(10**30)),
+        *(np.timedelta64(1, "s"), np.dtype("f4"), int, np.float32, len, range(3), range(-(2**63), 2**63 - 1), range(10**30)),
         *((), [], {}, set(), (1,), [1, 2], [[1], [2, 3]], [None], ["a", 1], [10**5000], [2**63, 0.5], {"a": 1}, {1, 2}),
         *(Index(3), Index(-1), Index(own), Index(2.0), Index(10**5000), Silent(), Unequal(), [Silent()], [own]),
         *(Arrays(own), Arrays(3), Arrays(np.arange(3)), Arrays(np.array("x")), posenc.Encoding(4), posenc.frequencies.paper(4)),
@@ -172,7 +175,7 @@ HOSTILE = [
     lambda: np.ones(3, "f4").view(np.recarray),
     lambda: misaligned(np.arange(3.0)),
     lambda: np.arange(4)[::-1],
-    lambda: np.memmap(FILE, np.float32, "r+", shape=(2, 4)),
+    mapped,
     lambda: np.broadcast_to(np.int64(1), 2**44),
     lambda: np.broadcast_to(np.float32(1), (2**44, 4)),
     lambda: np.broadcast_to(np.True_, (2, 2**44)),
