@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernel_flags import constant
 
 import posenc
 from posenc._load import core
@@ -19,8 +20,6 @@ from posenc._load import core
 SOURCES = Path(__file__).parent.parent / "src" / "posenc" / "kernel"
 NATIVE = "neon" if "neon" in core.KERNELS else "baseline"
 ALL_KERNELS = [NATIVE] if NATIVE == "neon" else ["baseline", "avx2", "avx512"]
-DRIVER_FLAGS = {"baseline": [], "neon": [], "avx2": ["-mavx2", "-mfma", "-mf16c"]}
-DRIVER_FLAGS["avx512"] = [*DRIVER_FLAGS["avx2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl"]
 
 
 ALL_DTYPES = ["float32", "float64", "float16", "bfloat16"]
@@ -116,7 +115,7 @@ def build_driver(name, folder):
     if compiler is None or not SOURCES.exists():
         return None
     library = folder / f"driver_{name}.so"
-    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", *DRIVER_FLAGS[name], f"-I{SOURCES}"]
+    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", *constant("GNU_ISA").get(name, []), f"-I{SOURCES}"]
     source = Path(__file__).parent / "kernel_driver.c"
     subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
     return Driver(ctypes.CDLL(str(library)))

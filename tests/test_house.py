@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -101,6 +102,20 @@ def test_public_names_are_documented_and_typed():
         signature = inspect.signature(thing)
         assert all(p.annotation is not p.empty for p in signature.parameters.values()), name
     assert (Path(posenc.__file__).parent / "py.typed").exists()
+
+
+def test_names_that_are_imported_when_they_are_asked_for():
+    code = (
+        "import sys, posenc\n"
+        "assert not {'posenc.rope', 'posenc._grid', 'posenc.conventions', 'posenc.schemes'} & set(sys.modules)\n"
+        "assert set(posenc.__all__) <= set(dir(posenc))\n"
+        "assert all(getattr(posenc, name) is getattr(posenc, name) for name in posenc.__all__)\n"
+        "from posenc import *\n"
+        "assert rope is sys.modules['posenc.rope'] and grid is posenc.grid\n"
+        "posenc.nothing"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stderr.endswith("AttributeError: module 'posenc' has no attribute 'nothing'\n"), ended.stderr
 
 
 def test_too_large_requests_fail_cleanly():

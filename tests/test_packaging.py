@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import ALL_KERNELS, DRIVER_FLAGS
+from conftest import ALL_KERNELS
+from kernel_flags import flags
 
 import posenc
 
@@ -61,7 +62,7 @@ def test_a_kernel_exports_one_symbol(kernel, tmp_path):
     stem = "kernel_baseline" if kernel == "neon" else f"kernel_{kernel}"
     made = tmp_path / "kernel.o"
     source = SOURCE / "kernel" / f"{stem}.c"
-    subprocess.run([compiler, "-std=c11", "-O1", *DRIVER_FLAGS[kernel], "-c", str(source), "-o", str(made)], check=True)
+    subprocess.run([compiler, *flags(source), "-c", str(source), "-o", str(made)], check=True)
     symbols = subprocess.run(["nm", "-g", "-P", str(made)], capture_output=True, text=True, check=True).stdout
     defined = [line.split()[0].lstrip("_") for line in symbols.splitlines() if line.split()[1] not in "Uw"]
     assert defined == [f"posenc_{stem}"]

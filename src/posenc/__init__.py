@@ -1,15 +1,20 @@
 """Sinusoidal positional encodings: every entry correctly rounded, written at the speed of memory."""
 
-from posenc import frequencies, rope, schemes
+from typing import TYPE_CHECKING, Any
+
+from posenc import frequencies
 from posenc._config import show_config
 from posenc._counting import positions_from_ids, positions_from_lengths, positions_from_mask
 from posenc._encoding import Encoding
 from posenc._functions import add, clear_cache, encode, rotate, similarity, sincos, table
-from posenc._grid import grid
-from posenc._grids import GRIDS, GridConvention
 from posenc._threads import set_threads, threads
 from posenc._version import __version__
-from posenc.conventions import CONVENTIONS, Convention, convention
+
+if TYPE_CHECKING:
+    from posenc import rope, schemes
+    from posenc._grid import grid
+    from posenc._grids import GRIDS, GridConvention
+    from posenc.conventions import CONVENTIONS, Convention, convention
 
 __all__ = [
     "CONVENTIONS",
@@ -37,3 +42,29 @@ __all__ = [
     "table",
     "threads",
 ]
+
+_LATER = {  # imported when they are asked for, from these modules: a fifth of the import's time
+    "CONVENTIONS": "conventions",
+    "Convention": "conventions",
+    "convention": "conventions",
+    "conventions": "conventions",
+    "GRIDS": "_grids",
+    "GridConvention": "_grids",
+    "grid": "_grid",
+    "rope": "rope",
+    "schemes": "schemes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"posenc.{_LATER[name]}")
+    globals()[name] = value = module if _LATER[name] == name else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

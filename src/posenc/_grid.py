@@ -137,7 +137,7 @@ def grid(
         out = _arrays.fresh(shape, kind)
     else:
         _arrays.check_out(out, shape)
-    bands, tail = _bands(entry, layout, in_order, dim)
+    bands, tail = _bands(entry, layout, in_order, dim)  # after the array: coordinates may be as long as it, and less clear
     for band in bands:
         band.rows.check_domain(kind, _positions.farthest(band.points))
     if out.size:
@@ -184,18 +184,19 @@ def _bands(entry: GridConvention, layout: str, axes: list[Axis], dim: int) -> tu
     bands: list[_Band] = []
     begin = 0
     for axis in axes:
-        width = min(entry.width(dim, axis), dim - begin)
+        whole = entry.width(dim, axis)
+        width = min(whole, dim - begin)
         with core.DefaultArithmetic(), np.errstate(all="ignore"):
             points = entry.coordinates(axis)
         if not isinstance(points, range):
             points = _positions.checked(points, None, f"coordinates of axis {axis.number}")
-        frequencies = entry.frequencies(entry.width(dim, axis), axis.options)
+        frequencies = entry.frequencies(whole, axis.options)
         if width == 0:
             continue
         if layout == "interleaved":
             pairs = -(-width // 2)
             if pairs < len(frequencies):
-                frequencies = paper_pairs(pairs, entry.width(dim, axis), axis.option("base"))
+                frequencies = paper_pairs(pairs, whole, axis.option("base"))
             rows = Rows(frequencies, width, width, interleaved=True, cos_first=False, amplitude=1.0)
             bands.append(_Band(axis.number, points, rows, begin, None, width))
             begin += width

@@ -141,10 +141,10 @@ class _Reader:
     def schedule(self, length: int | None) -> Schedule:
         if length is not None:
             length = _check.integer("length", length, least=1)
-        kinds = [kind for name in ("rope_type", "type") if (kind := self._rope.get(name)) is not None and not _is_empty(kind)]
-        kind = kinds[0] if kinds else "default"
+        name, kind = _said(self._rope, "rope_type", "type")
+        kind = "default" if kind is None else kind
         if not isinstance(kind, str):
-            raise TypeError(f"rope_type must be a str, not {type(kind).__name__} {_check.shown(kind)}")
+            raise TypeError(f"{name} must be a str, not {type(kind).__name__} {_check.shown(kind)}")
         head = self._head()
         if kind in ("default", "mrope"):
             return default(**head)
@@ -167,18 +167,19 @@ class _Reader:
 
 def _rotary(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The rotary parameters of a model's configuration; none, if it says nothing of them."""
-    for name in ("rope_parameters", "rope_scaling"):
-        rope = config.get(name)
-        if rope is None or _is_empty(rope):
-            continue
-        if not isinstance(rope, Mapping):
-            raise TypeError(f"{name} of config is {_check.shown(rope)}; it must be a mapping")
-        return rope
-    return {}
+    name, rope = _said(config, "rope_parameters", "rope_scaling")
+    if rope is not None and not isinstance(rope, Mapping):
+        raise TypeError(f"{name} of config is {_check.shown(rope)}; it must be a mapping")
+    return rope or {}
 
 
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, str | Mapping) and len(value) == 0
+def _said(where: Mapping[str, Any], *names: str) -> tuple[str, Any]:
+    """The first of these that is neither None nor empty, and its name; else the last, and None."""
+    for name in names:
+        value = where.get(name)
+        if value is not None and not (isinstance(value, str | Mapping) and len(value) == 0):
+            return name, value
+    return names[-1], None
 
 
 def _named(layer: Any) -> str:
