@@ -231,10 +231,13 @@ def test_float32_is_taken_exactly() -> None:
 # ---- names, flags, frequencies ---------------------------------------------------------------------------------------
 
 
+MAKERS = {"table": partial(posenc.table, 2, 4), "Encoding": partial(Encoding, 4), "replace": Encoding(4).replace}
+
+
 @pytest.mark.parametrize(
     ("parameter", "choices"), [("layout", ["interleaved", "concatenated"]), ("odd", ["truncate", "zero", "error"])]
 )
-@pytest.mark.parametrize("make", [partial(posenc.table, 2, 4), partial(Encoding, 4), Encoding(4).replace], ids=str)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_choices(make: Callable[..., Any], parameter: str, choices: list[str]) -> None:
     for value in ("", "Interleaved", "zero "):
         refused(ValueError, partial(make, **{parameter: value}), f"{parameter} is {value!r}", *map(repr, choices))
@@ -244,7 +247,7 @@ def test_choices(make: Callable[..., Any], parameter: str, choices: list[str]) -
         make(**{parameter: choice})
 
 
-@pytest.mark.parametrize("make", [partial(posenc.table, 2, 4), partial(Encoding, 4), Encoding(4).replace], ids=str)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_flag(make: Callable[..., Any]) -> None:
     for wrong in (None, 0, 1, 1.0, "True", [], np.array(True), np.int8(1)):
         refused(TypeError, partial(make, cos_first=wrong), "cos_first", repr(wrong))

@@ -121,7 +121,7 @@ def test_every_convention_has_a_formula_here():
     assert {name for name, *_ in FORMULAS} == set(CONVENTIONS)
 
 
-@pytest.mark.parametrize(("name", "extras", "numbers"), FORMULAS, ids=str)
+@pytest.mark.parametrize(("name", "extras", "numbers"), FORMULAS, ids=lambda value: "" if callable(value) else str(value))
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 7, 30, 129])
 def test_entries(name, extras, numbers, dim, dtype):
     entry = CONVENTIONS[name]
