@@ -420,7 +420,7 @@ WRONG_OUT: dict[str, tuple[Call, type[Exception], list[str]]] = {
         ["strides (-12, 4)", "overlap"],
     ),
     "masked": (lambda memory: np.ma.array(memory[:16].reshape(4, 4), copy=False), TypeError, ["out must be", "MaskedArray"]),
-    "memoryview": (lambda memory: memoryview(memory[:16].reshape(4, 4)), TypeError, ["out must be", "memoryview"]),
+    "memoryview of bytes": (lambda memory: memoryview(memory[:16]).cast("B"), TypeError, ["out must be", "memoryview"]),
     "number": (lambda memory: memory[0], TypeError, ["out must be", "float32"]),
 }
 

@@ -22,6 +22,7 @@ SOURCE = ROOT / "src" / "posenc"
 LEVELS = [
     {"_version", "_core", "_check", "_exact", "_cache"},
     {"_load"},
+    {"_foreign"},
     {"frequencies", "_threads"},
     {"_arrays", "_config", "_positions"},
     {"_sums"},

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from posenc import _check
+from posenc import _check, _foreign
 from posenc._load import core
 
 
@@ -35,15 +35,13 @@ HUGE_PAGE = 2 << 20
 STREAM_FROM = 40 << 20  # bytes of output that no cache will keep
 
 
-def checked_dtype(dtype: DTypeLike | None, out: Any) -> np.dtype[Any]:
+def checked_dtype(dtype: DTypeLike | None, out: NDArray[Any] | None) -> np.dtype[Any]:
     """The dtype of the result, from ``dtype`` and ``out``, which must agree."""
-    if out is not None:
-        check_type(out)
-        if not _is_supported(out.dtype):
-            raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
+    if out is not None and not _is_supported(out.dtype):
+        raise TypeError(f"out has dtype {out.dtype}; it must be {SUPPORTED} in native byte order")
     if dtype is None:
         return FLOAT32 if out is None else out.dtype
-    wanted = _bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else dtype
+    wanted = _foreign.bfloat16("dtype='bfloat16'") if isinstance(dtype, str) and dtype == "bfloat16" else dtype
     try:
         kind = np.dtype(wanted)
     except Exception:  # NumPy parses strings and mappings, and fails in many ways
@@ -61,17 +59,9 @@ def _is_supported(kind: np.dtype[Any]) -> bool:
     return kind in FORMATS
 
 
-def _bfloat16() -> Any:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise ImportError("dtype='bfloat16' needs the package ml_dtypes: pip install ml_dtypes") from None
-    return ml_dtypes.bfloat16
-
-
 def checked_x(x: Any) -> NDArray[Any]:
     """An array of floats that sums are made of: in native byte order, aligned, of at least one axis."""
-    array = _check.as_array("x", x)
+    array = _foreign.as_array("x", x)
     kind = array.dtype.newbyteorder("=")
     if not _is_supported(kind):
         raise TypeError(f"x has dtype {array.dtype}; it must be {SUPPORTED}")
@@ -80,20 +70,13 @@ def checked_x(x: Any) -> NDArray[Any]:
     return array if array.flags.aligned and array.dtype.isnative else array.astype(kind)
 
 
-def check_sum(out: Any, x: NDArray[Any]) -> None:
+def check_sum(out: NDArray[Any], x: NDArray[Any]) -> None:
     """Raise unless a sum with ``x`` can be written into ``out``."""
-    check_type(out)
     if out.dtype != x.dtype:
         raise TypeError(f"out has dtype {out.dtype}; it must be that of x, {x.dtype}, in native byte order")
     _check_memory(out, x.shape)
     if _overlaps(out.strides, out.shape, out.itemsize):
         raise ValueError(f"out has shape {out.shape} and strides {out.strides}; its elements overlap, and must not")
-
-
-def check_type(out: Any) -> None:
-    """Raise unless it is an ndarray."""
-    if not isinstance(out, np.ndarray) or _check.is_masked(out):
-        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
 
 
 def _check_memory(out: NDArray[Any], shape: tuple[int, ...]) -> None:

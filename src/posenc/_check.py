@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, SupportsFloat, SupportsIndex, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -71,16 +68,6 @@ def is_masked(array: Any) -> bool:
     """Whether it is a masked array, without the import of numpy.ma, which takes milliseconds."""
     ma = sys.modules.get("numpy.ma")
     return isinstance(array, getattr(ma, "MaskedArray", ()))
-
-
-def as_array(name: str, value: Any) -> NDArray[Any]:
-    """An array, whatever it holds."""
-    if is_masked(value):
-        raise TypeError(f"{name} is a masked array; it must be an ndarray")
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} is a {type(value).__name__} that is no array; its rows must be of one length") from None
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:

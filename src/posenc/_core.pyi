@@ -79,6 +79,15 @@ class Sum:
 
 def spread(out: NDArray[Any], pieces: list[tuple[int, int, int]], begin: int, end: int, threads: int, stream: bool) -> None: ...
 
+class Lent:
+    address: int
+    device: tuple[int, int]
+    dtype: tuple[int, int, int]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    flags: int | None
+    def __init__(self, capsule: object) -> None: ...
+
 class DefaultArithmetic:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...

@@ -7,9 +7,10 @@ Everything here trusts its caller, ``_encoding``, to have checked sizes, types a
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_SetName
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, NAN
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef extern from *:
@@ -505,6 +506,79 @@ def spread(out, list pieces, Py_ssize_t begin, Py_ssize_t end, int threads, bint
                 posenc_spread(&grid, begin + i * rows, min(begin + (i + 1) * rows, end))
         else:
             posenc_spread(&grid, begin, end)
+
+
+# ---- memory of other packages ----------------------------------------------------------------------------------------
+
+# DLPack's structures as its header lays them out: those of version 1, and those before it, which have no version.
+
+cdef struct _Tensor:
+    char *data
+    int32_t device_type
+    int32_t device_number
+    int32_t ndim
+    uint8_t code
+    uint8_t bits
+    uint16_t lanes
+    int64_t *shape
+    int64_t *strides  # in elements; NULL if the elements stand in C's order
+    uint64_t byte_offset
+
+cdef struct _Unversioned:
+    _Tensor tensor
+    void *context
+    void (*deleter)(_Unversioned *) noexcept
+
+cdef struct _Versioned:
+    uint32_t first_number
+    uint32_t second_number
+    void *context
+    void (*deleter)(_Versioned *) noexcept
+    uint64_t flags
+    _Tensor tensor
+
+
+cdef class Lent:
+    """What a DLPack capsule lends: it is used up, and the memory given back when this goes. Nothing is read of the memory.
+
+    ``device`` is (type, number), ``dtype`` (code, bits, lanes), ``strides`` counts elements and is None in C's order. ``flags``
+    is None if the lender does not know of versions, and so cannot say that the memory is read-only.
+    """
+
+    cdef _Unversioned *unversioned
+    cdef _Versioned *versioned
+    cdef readonly size_t address
+    cdef readonly tuple device, dtype, shape, strides
+    cdef readonly object flags
+
+    def __cinit__(self, capsule):
+        cdef _Tensor *tensor
+        if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+            self.versioned = <_Versioned *>PyCapsule_GetPointer(capsule, "dltensor_versioned")
+            PyCapsule_SetName(capsule, "used_dltensor_versioned")
+            if self.versioned.first_number != 1:  # the rest may stand elsewhere
+                raise BufferError(f"its DLPack is of version {self.versioned.first_number}, and only 1 is known")
+            self.flags = self.versioned.flags
+            tensor = &self.versioned.tensor
+        elif PyCapsule_IsValid(capsule, "dltensor"):
+            self.unversioned = <_Unversioned *>PyCapsule_GetPointer(capsule, "dltensor")
+            PyCapsule_SetName(capsule, "used_dltensor")
+            tensor = &self.unversioned.tensor
+        else:
+            raise TypeError(f"its __dlpack__ returned no capsule of DLPack, but {type(capsule).__name__}")
+        if not 0 <= tensor.ndim <= 64 or (tensor.ndim and tensor.shape == NULL):
+            raise BufferError(f"it has {tensor.ndim} axes")
+        self.device = tensor.device_type, tensor.device_number
+        self.dtype = tensor.code, tensor.bits, tensor.lanes
+        self.shape = tuple([tensor.shape[i] for i in range(tensor.ndim)])
+        self.strides = None if tensor.strides == NULL else tuple([tensor.strides[i] for i in range(tensor.ndim)])
+        self.address = <size_t>tensor.data + tensor.byte_offset
+
+    def __dealloc__(self):
+        if self.versioned != NULL and self.versioned.deleter != NULL:
+            self.versioned.deleter(self.versioned)
+        if self.unversioned != NULL and self.unversioned.deleter != NULL:
+            self.unversioned.deleter(self.unversioned)
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------

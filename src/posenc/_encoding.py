@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays, _check, _pairs, _positions, _sums, _threads
+from posenc import _arrays, _check, _foreign, _pairs, _positions, _sums, _threads
 from posenc._rows import Duplicate, Rows
 from posenc.frequencies import Frequencies, paper_pairs
 
@@ -224,7 +224,7 @@ class Encoding:
         *,
         start: int | None = None,
         dtype: DTypeLike | None = None,
-        out: NDArray[Any] | None = None,
+        out: _foreign.Out | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
         """The encodings of ``length`` consecutive positions, each entry correctly rounded.
@@ -251,6 +251,9 @@ class Encoding:
         length, start = self._checked_range(length, start)
         if threads is not None:
             threads = _threads.checked("threads", threads)
+        given: Any = out
+        if out is not None:
+            out = _foreign.as_out(out)
         if dtype is None and out is None:
             kind, form = _arrays.FLOAT32, _arrays.FLOAT32_FORMAT
         else:
@@ -271,7 +274,7 @@ class Encoding:
         if length:
             used = 1 if nbytes < _threads.PARALLEL_BYTES else _threads.for_work(threads, nbytes)
             self._rows.write(out, start, used, form, stream=stream)
-        return out
+        return out if given is None else given
 
     def encode(
         self,
@@ -279,7 +282,7 @@ class Encoding:
         *,
         where: ArrayLike | None = None,
         dtype: DTypeLike | None = None,
-        out: NDArray[Any] | None = None,
+        out: _foreign.Out | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
         """The encodings of any positions, each entry correctly rounded.
@@ -302,19 +305,21 @@ class Encoding:
         [[[0.0, 1.0], [-0.657, 0.754]], [[0.479, 0.878], [0.657, 0.754]]]
         """
         points, lead, mask = self._checked_points(positions, where)
+        given: Any = out
+        if out is not None:
+            out = _foreign.as_out(out)
         kind = _arrays.checked_dtype(dtype, out)
         if threads is not None:
             threads = _threads.checked("threads", threads)
         self._rows.check_domain(kind, _positions.farthest(points))
         shape = (*lead, self._dim)
-        is_new = out is None
         if out is None:
             out = _arrays.fresh(shape, kind)
         else:
             _arrays.check_out(out, shape)
             mask = None if mask is None else _sums.apart(mask, out)
             points = points if isinstance(points, range) else _sums.apart(points, out)
-        used, stream = _threads.for_work(threads, out.nbytes), _arrays.streams(out.nbytes, new=is_new)
+        used, stream = _threads.for_work(threads, out.nbytes), _arrays.streams(out.nbytes, new=given is None)
         for part, rows in _arrays.even_rows(out):
             flat = points if isinstance(points, range) else points[part].ravel()
             masked = None if mask is None else np.ascontiguousarray(mask[part]).ravel()
@@ -325,7 +330,7 @@ class Encoding:
                 self._rows.write(rows[::-1], flat[-1], used, where=masked, stream=stream)
             else:
                 self._rows.write(rows, flat, used, where=masked, stream=stream)
-        return out
+        return out if given is None else given
 
     def add(
         self,
@@ -336,7 +341,7 @@ class Encoding:
         axis: int = -2,
         scale: float = 1.0,
         where: ArrayLike | None = None,
-        out: NDArray[Any] | None = None,
+        out: _foreign.Out | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
         """``scale * x + encodings`` in one pass: no table is made.
@@ -384,18 +389,20 @@ class Encoding:
             reach = _positions.farthest(points)
             varies = _sums.varying(points, lead)
         self._rows.check_domain(kind, reach)
-        stream = out is not x and _arrays.streams(x.nbytes, new=out is None)
+        given: Any = out
         if out is None:
-            out = _arrays.fresh(x.shape, x.dtype)
+            out, stream = _arrays.fresh(x.shape, x.dtype), _arrays.streams(x.nbytes, new=True)
         else:
+            out = _foreign.as_out(out)
             _arrays.check_sum(out, x)
             x = _sums.apart(x, out)
+            stream = _arrays.streams(x.nbytes, new=False) and not _sums.is_same(x, out)
             mask = None if mask is None else _sums.apart(mask, out)
             points = points if isinstance(points, int) else _sums.apart(points, out)
         if out.size:
             used = _threads.for_work(threads, out.nbytes)
             self._rows.add(x, out, mask, points, varies, scale, _arrays.FORMATS[kind], used, stream)
-        return out
+        return out if given is None else given
 
     # ---- pairs -------------------------------------------------------------------------------------------------------
 
@@ -405,7 +412,7 @@ class Encoding:
         *,
         duplicate: Duplicate | None = None,
         dtype: DTypeLike | None = None,
-        out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+        out: tuple[_foreign.Out, _foreign.Out] | None = None,
         threads: int | None = None,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sines and cosines of the angles, each entry correctly rounded; layout and odd widths do not matter.
@@ -433,24 +440,25 @@ class Encoding:
         if duplicate is not None:
             _check.choice("duplicate", duplicate, ("halves", "pairs"))
         shape = (*lead, len(self._rows.frequencies) * (1 if duplicate is None else 2))
-        kind = _pairs.checked_out(out, shape, dtype)
+        given: Any = out
+        kind, arrays = _pairs.checked_out(given, shape, dtype)
         if threads is not None:
             threads = _threads.checked("threads", threads)
         self._rows.check_domain(kind, _positions.farthest(points))
         rows = _pairs.concatenated(self._rows, duplicate=duplicate)
         results = _pairs.sines_and_cosines(rows, points, lead, kind, threads)
-        if out is None:
+        if given is None:
             return results
-        for array, values in zip(out, results, strict=True):
+        for array, values in zip(arrays, results, strict=True):
             array[...] = values
-        return out[0], out[1]
+        return given[0], given[1]
 
     def rotate(
         self,
         x: ArrayLike,
         positions: ArrayLike | range,
         *,
-        out: NDArray[Any] | None = None,
+        out: _foreign.Out | None = None,
         threads: int | None = None,
     ) -> NDArray[Any]:
         """Each pair of ``x`` turned by the angles of its position.
@@ -486,19 +494,21 @@ class Encoding:
         if threads is not None:
             threads = _threads.checked("threads", threads)
         self._rows.check_domain(np.dtype(np.float64), _positions.farthest(points))
-        stream = out is not x and _arrays.streams(x.nbytes, new=out is None)
+        given: Any = out
         if out is None:
-            out = _arrays.fresh(x.shape, x.dtype)
+            out, stream = _arrays.fresh(x.shape, x.dtype), _arrays.streams(x.nbytes, new=True)
         else:
+            out = _foreign.as_out(out)
             _arrays.check_sum(out, x)
             x, points = _sums.apart(x, out), _sums.apart(points, out)
+            stream = _arrays.streams(x.nbytes, new=False) and not _sums.is_same(x, out)
         if len(self._rows.frequencies) == 0:
             out[...] = x
         elif out.size:
             form, used = _arrays.FORMATS[np.dtype(np.float64)], _threads.for_work(threads, out.nbytes)
             varies, pairs = _sums.varying(points, lead), (self._rows.interleaved, self._rows.cos_first)
             _pairs.concatenated(self._rows).add(x, out, None, points, varies, 1.0, form, used, stream, pairs=pairs)
-        return out
+        return out if given is None else given
 
     def similarity(self, offsets: ArrayLike | range) -> NDArray[np.float64]:
         """The dot product of two encodings at that distance, ``amplitude**2 * sum_k cos(w_k * offset)``.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays
+from posenc import _arrays, _foreign
 from posenc._encoding import Encoding
 from posenc._rows import CACHE
 
@@ -29,7 +29,7 @@ def table(
     *,
     start: int | None = None,
     dtype: DTypeLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: _foreign.Out | None = None,
     threads: int | None = None,
     **encoding: Any,
 ) -> NDArray[Any]:
@@ -49,6 +49,7 @@ def table(
         By default that of ``out``, else float32.
     out : ndarray, shape (length, dim), optional
         Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+        Or anything on the CPU with ``__dlpack__`` (a tensor of torch) or a buffer of floats: it is written in place.
     threads : int, optional
         At most this many threads; small tables are written by one. By default see `posenc.set_threads`.
     **encoding
@@ -88,7 +89,7 @@ def encode(
     *,
     where: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: _foreign.Out | None = None,
     threads: int | None = None,
     **encoding: Any,
 ) -> NDArray[Any]:
@@ -98,7 +99,8 @@ def encode(
     ----------
     positions : array_like or range
         Integers (int64) or floats (float16, bfloat16, float32, float64; at most 2**53 in size), of any shape, each taken as
-        the exact number it is. A range is not turned into an array; runs of consecutive integers are as fast as `table`.
+        the exact number it is. Tensors of torch, arrays of JAX and whatever else has ``__dlpack__`` or a buffer are read where
+        they are, as everywhere in posenc. A range is not turned into an array; runs of consecutive integers are as fast as `table`.
     dim : int
         Width of a row, at least 1.
     where : array_like of bool, optional
@@ -108,6 +110,7 @@ def encode(
         By default that of ``out``, else float32.
     out : ndarray, shape positions.shape + (dim,), optional
         Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+        Or anything on the CPU with ``__dlpack__`` or a buffer of floats, as for `posenc.table`.
     threads : int, optional
         At most this many threads; small results are written by one. By default see `posenc.set_threads`.
     **encoding
@@ -151,7 +154,7 @@ def sincos(
     *,
     duplicate: Literal["halves", "pairs"] | None = None,
     dtype: DTypeLike | None = None,
-    out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    out: tuple[_foreign.Out, _foreign.Out] | None = None,
     threads: int | None = None,
     **encoding: Any,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -169,6 +172,7 @@ def sincos(
         By default that of ``out``, else float32.
     out : tuple of two ndarrays, of the shape of the results, optional
         Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+        Or others, as for `posenc.table`.
     threads : int, optional
         At most this many threads. By default see `posenc.set_threads`.
     **encoding
@@ -199,7 +203,7 @@ def rotate(
     x: ArrayLike,
     positions: ArrayLike | range,
     *,
-    out: NDArray[Any] | None = None,
+    out: _foreign.Out | None = None,
     threads: int | None = None,
     **encoding: Any,
 ) -> NDArray[Any]:
@@ -217,7 +221,7 @@ def rotate(
     positions : array_like
         Of each row of ``x``: integers or floats that broadcast to ``x.shape[:-1]``.
     out : ndarray, the shape and dtype of ``x``, optional
-        Written and returned; may be ``x``. Writeable, aligned, no element twice.
+        Written and returned; may be ``x``. Writeable, aligned, no element twice. Or others, as for `posenc.table`.
     threads : int, optional
         At most this many threads. By default see `posenc.set_threads`.
     **encoding
@@ -298,7 +302,7 @@ def add(
     axis: int = -2,
     scale: float = 1.0,
     where: ArrayLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: _foreign.Out | None = None,
     threads: int | None = None,
     **encoding: Any,
 ) -> NDArray[Any]:
@@ -320,7 +324,7 @@ def add(
     where : array_like of bool, optional
         Broadcasts to ``x.shape[:-1]``. Where it is False, ``scale * x`` alone; the positions there are not inspected.
     out : ndarray, the shape and dtype of ``x``, optional
-        Written and returned; may be ``x``. Writeable, aligned, no element twice.
+        Written and returned; may be ``x``. Writeable, aligned, no element twice. Or others, as for `posenc.table`.
     threads : int, optional
         At most this many threads; small arrays are written by one. By default see `posenc.set_threads`.
     **encoding

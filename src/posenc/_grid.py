@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc import _arrays, _check, _positions, _threads
+from posenc import _arrays, _check, _foreign, _positions, _threads
 from posenc._grids import GRIDS, Axis, Coordinates, GridConvention
 from posenc._load import core
 from posenc._rows import SLICE_BYTES, Rows
@@ -29,7 +29,7 @@ def grid(
     convention: str,
     order: str | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: _foreign.Out | None = None,
     threads: int | None = None,
     **extras: Any,
 ) -> NDArray[Any]:
@@ -51,6 +51,7 @@ def grid(
         By default that of ``out``, else float32.
     out : ndarray, shape shape + (dim,), optional
         Written and returned. In native byte order, writeable, aligned, each row contiguous, rows not overlapping.
+        Or others, as for `posenc.table`.
     threads : int, optional
         At most this many threads; small grids are written by one. By default see `posenc.set_threads`.
     **extras
@@ -128,11 +129,13 @@ def grid(
     if layout == "apart" and _check.flag("interleave_sin_cos", options["interleave_sin_cos"]):
         layout = "concatenated"
     in_order = [axes[i] for i in _checked_order(convention, entry, order, len(axes))]
+    given: Any = out
+    if out is not None:
+        out = _foreign.as_out(out)
     kind = _arrays.checked_dtype(dtype, out)
     if threads is not None:
         threads = _threads.checked("threads", threads)
     shape = (*shape, dim)
-    is_new = out is None
     if out is None:
         out = _arrays.fresh(shape, kind)
     else:
@@ -141,12 +144,12 @@ def grid(
     for band in bands:
         band.rows.check_domain(kind, _positions.farthest(band.points))
     if out.size:
-        stream = _arrays.streams(out.nbytes, new=is_new)
+        stream = _arrays.streams(out.nbytes, new=given is None)
         for band in bands:
             band.write(out, threads, stream, whole=mask is not None)
         pieces = [] if mask is not None else [piece for band in bands for piece in band.pieces()]
         _spread(out, pieces + ([(-1, dim - tail, tail)] if tail else []), threads, stream)
-    return out
+    return out if given is None else given
 
 
 class _Band(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from posenc import _arrays, _threads
+from posenc import _arrays, _foreign, _threads
 from posenc._positions import Points
 from posenc._rows import Duplicate, Rows
 
@@ -35,21 +35,20 @@ def sines_and_cosines(
     return both[0].reshape(*lead, n), both[1].reshape(*lead, n)
 
 
-def checked_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike | None) -> np.dtype[Any]:
-    """The dtype of two results, from ``dtype`` and ``out``, two arrays of that shape; all must agree."""
+def checked_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike | None) -> tuple[np.dtype[Any], tuple[NDArray[Any], ...]]:
+    """The dtype of two results, from ``dtype`` and ``out``, two arrays of that shape, and these; all must agree."""
     if out is None:
-        return _arrays.checked_dtype(dtype, None)
+        return _arrays.checked_dtype(dtype, None), ()
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeError(f"out must be two ndarrays, for sines and cosines, not {type(out).__name__}")
-    for array in out:
-        _arrays.check_type(array)
-    kind = _arrays.checked_dtype(dtype, out[0])
-    _arrays.checked_dtype(kind, out[1])
-    for array in out:
+    sines, cosines = map(_foreign.as_out, out)
+    kind = _arrays.checked_dtype(dtype, sines)
+    _arrays.checked_dtype(kind, cosines)
+    for array in (sines, cosines):
         _arrays.check_out(array, shape)
-    if np.may_share_memory(out[0], out[1]) and np.shares_memory(out[0], out[1]):
+    if np.may_share_memory(sines, cosines) and np.shares_memory(sines, cosines):
         raise ValueError("out holds two arrays that share memory; they must be apart")
-    return kind
+    return kind, (sines, cosines)
 
 
 def similarity(rows: Rows, points: range | Points, lead: tuple[int, ...], amplitude: float) -> NDArray[np.float64]:

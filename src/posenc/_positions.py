@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posenc import _check
+from posenc import _check, _foreign
 from posenc._load import core
 
 _LARGEST_FLOAT = 2.0**53
@@ -20,8 +20,10 @@ def as_array(positions: Any, name: str = "positions") -> NDArray[Any]:
         raise TypeError(f"{name} is a masked array; it must be an ndarray, and where= says what to leave out")
     if isinstance(positions, range):
         return _of_range(positions, name)
-    array = _check.as_array(name, positions)
-    if array.dtype == object or (not isinstance(positions, np.ndarray) and _has_large_floats(array)):
+    array = _foreign.as_array(name, positions)
+    if array.dtype == object or (
+        not isinstance(positions, np.ndarray) and _has_large_floats(array) and not _foreign.lends(positions)
+    ):
         _check_integers(positions, array, name)
     return array
 
@@ -63,7 +65,7 @@ def checked_range(positions: range, name: str = "positions") -> range | NDArray[
 
 def of_kind(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
     """An array whose dtype is of these kinds; a list without elements is of any kind."""
-    array = _check.as_array(name, value)
+    array = _foreign.as_array(name, value)
     if array.size == 0 and isinstance(value, list | tuple | range):
         array = array.astype(np.bool_ if kinds == "b" else np.int64)
     if array.dtype.kind not in kinds:

@@ -32,8 +32,12 @@ def checked_axis(axis: int, ndim: int) -> int:
 
 def apart(given: AnyArray, out: NDArray[Any]) -> AnyArray:
     """``given`` or, if it shares memory with ``out`` and is not the same elements, a copy."""
-    same = given.dtype == out.dtype and given.strides == out.strides and given.ctypes.data == out.ctypes.data
-    return given if same or not np.may_share_memory(given, out) else given.copy()
+    return given if is_same(given, out) or not np.may_share_memory(given, out) else given.copy()
+
+
+def is_same(given: NDArray[Any], out: NDArray[Any]) -> bool:
+    """Whether it is the same elements."""
+    return given.dtype == out.dtype and given.strides == out.strides and given.ctypes.data == out.ctypes.data
 
 
 def varying(points: _positions.Points, lead: tuple[int, ...]) -> list[bool]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posenc import _check, _exact
+from posenc import _check, _exact, _foreign
 from posenc._exact import Ratio, ratio_of
 from posenc._load import core
 
@@ -538,7 +538,7 @@ def given(array: ArrayLike) -> Frequencies:
 
 def exact_doubles(name: str, array: ArrayLike) -> NDArray[np.float64]:
     """Numbers that may be frequencies, exactly."""
-    values = _check.as_array(name, array)
+    values = _foreign.as_array(name, array)
     if values.size == 0 and not isinstance(array, np.ndarray):
         values = values.astype(np.float64)
     if not (values.dtype.kind in "iuf" or values.dtype.name == "bfloat16") or values.itemsize > 8:
