@@ -21,6 +21,7 @@ from types import SimpleNamespace
 import numpy as np
 import oracle
 import pytest
+from lender import COPIED, READ_ONLY, Lender, LenderToNumPy
 
 import posenc
 from posenc import _threads
@@ -101,6 +102,16 @@ def own(*_, **__):
     raise Own
 
 
+class SimpleLender:
+    """Whatever it returns is its capsule; it does not say where it is."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **keywords):
+        return self._capsule(**keywords)
+
+
 class Silent:
     def __repr__(self):
         raise Own
@@ -151,6 +162,16 @@ HOSTILE = [
         *(Index(3), Index(-1), Index(own), Index(2.0), Index(10**5000), Silent(), Unequal(), [Silent()], [own]),
         *(Arrays(own), Arrays(3), Arrays(np.arange(3)), Arrays(np.array("x")), posenc.Encoding(4), posenc.frequencies.paper(4)),
     ]),
+    *(lambda how=how: Lender(np.ones((2, 4), np.float32), **how) for how in [
+        *({}, {"version": None}, {"version": (2, 0)}, {"device": (2, 0)}, {"device": own}, {"device_type": 2}, {"data": None}),
+        *({"ndim": -1}, {"ndim": 99}, {"shape": None}, {"shape": (-1, 4)}, {"shape": (2**62, 4)}, {"lanes": 2}, {"bits": 4}),
+        *({"code": 10, "bits": 8}, {"flags": READ_ONLY}, {"flags": COPIED}, {"strides": (2**62, 1)}),
+    ]),
+    lambda: Lender(np.arange(3)),
+    lambda: Lender(np.array(1)),
+    lambda: Lender(np.array([True, False])),
+    lambda: SimpleLender(own),
+    lambda: SimpleLender(lambda **_: None),
     lambda: (i for i in (1, 0)),
     lambda: iter([]),
     lambda: array.array("i", [1, 2]),
@@ -232,6 +253,7 @@ class Choice:
         self.valid = True
         self._faults = self.integer(0, 9) > 6
         self.calls = []  # those that were made
+        self._lent = []  # what stands for an array, and the array
 
     def of(self, argument):
         if self.fault(3):
@@ -262,6 +284,16 @@ class Choice:
         chosen = {name: self.of(argument) for name, argument in arguments.items() if self.given(share)}
         return chosen | ({self.one(["unknown", "\ud800", "self"]): 1} if self.fault(40) else {})
 
+    def lent(self, array):
+        """An array for ``out``, now and then as another package has it; `outcome` returns the array for it."""
+        other = array
+        if self.given(6) and array.dtype.isnative and all(step % array.itemsize == 0 for step in array.strides):
+            other = self.one([Lender, LenderToNumPy, lambda a: LenderToNumPy(a, version=None)])(array)
+        elif self.given(6) and array.dtype.name != "bfloat16":
+            other = memoryview(array)
+        self._lent.append((other, array))
+        return other
+
     # ---- a call ------------------------------------------------------------------------------------------------------
 
     def outcome(self, function, /, *arguments, inputs=(), names=(), changes=False, **keywords):
@@ -279,6 +311,9 @@ class Choice:
             except ERRORS as raised:
                 error = raised
             assert changes or surroundings() == outside
+        for other, view in self._lent:
+            if result is other:
+                result = view
         self._counts["right" if error is None else "own" if error is Own else type(error).__name__] += 1
         if error is None:
             return result
@@ -518,6 +553,9 @@ def positions(choice, lead, *, whole=False):
         points[..., ::-1][..., ::-1] if shape else points,
         points.view(Subclass),
         Arrays(points),
+        Lender(points),
+        Lender(points.astype(np.float32), version=None),
+        memoryview(points),
     ]
     wrong = [points.astype(complex), points > 0, points + 2.0**54, np.full(shape, np.nan), "0", 1j, np.full(shape, 2**63)]
     if not whole:
@@ -534,8 +572,8 @@ def given_positions(given):
     """Python's numbers, and the shape, of positions that were found right."""
     if isinstance(given, range):
         return given, (len(given),)
-    if isinstance(given, np.ndarray):
-        found = np.asarray(given)
+    if isinstance(given, Lender | np.ndarray):
+        found = np.asarray(given.value if isinstance(given, Lender) else given)
     else:
         found = np.asarray(given)
         if found.dtype.kind == "f" and found.size:  # NumPy has made floats of integers among floats

@@ -80,7 +80,7 @@ def outs(choice, shape, kind, keywords, use="table"):
         if choice.fault(10):
             shape = choice.one([(*shape[:-1], shape[-1] + 1), shape[:-1], (), (*shape, 1)])
         out, block = memory(choice, shape, kind, use)
-        keywords["out"] = out
+        keywords["out"] = choice.lent(out)
     if "out" not in keywords or choice.given(2):
         keywords["dtype"] = kind
     return out, block
@@ -231,8 +231,9 @@ def rotate(choice):
     if choice.given(2):
         out, other = output(choice, x, block)
         blocks.append(other)
-        keywords["out"] = out
-    first = choice.one(WRONG_X) if choice.fault(8) else x
+        keywords["out"] = choice.lent(out)
+    is_wrong = choice.fault(8)
+    first = choice.one(WRONG_X) if is_wrong else choice.lent(x)
     width = keywords.get("dim", dim)
     function, _, keywords = (
         of_encoding(choice, width, "rotate", keywords) if "dim" not in keywords else (posenc.rotate, (), keywords)
@@ -240,7 +241,7 @@ def rotate(choice):
     if function is None:
         return
     got = choice.outcome(function, first, given, **keywords, inputs=blocks, names=("dim",))
-    if got is REFUSED or first is not x:
+    if got is REFUSED or is_wrong:
         return
     made = function.__self__ if function is not posenc.rotate else chosen(width, keywords)
     flat, shape = given_positions(given)
@@ -354,13 +355,14 @@ def add(choice):
     if choice.given(2):
         out, other = output(choice, x, block)
         blocks.append(other)
-        keywords["out"] = out
-    first = choice.one(WRONG_X) if choice.fault(8) else x
+        keywords["out"] = choice.lent(out)
+    is_wrong = choice.fault(8)
+    first = choice.one(WRONG_X) if is_wrong else choice.lent(x)
     function, own, keywords = of_encoding(choice, dim, "add", keywords)
     if function is None:
         return
     got = choice.outcome(function, first, **keywords, inputs=blocks)
-    if got is REFUSED or first is not x:
+    if got is REFUSED or is_wrong:
         return
     made = chosen(dim, keywords) if own else function.__self__
     assert out is None or got is out

@@ -292,7 +292,7 @@ WRONG = {
     "buffer of integers": (lambda a: memoryview(a.view(np.int32)), TypeError, "out has dtype int32"),
     "bytearray": (lambda _: bytearray(64), TypeError, "not the bytes of a bytearray; np.frombuffer(out, dtype).reshape(shape)"),
     "bytes": (lambda _: bytes(64), TypeError, "not the bytes of a bytes; np.frombuffer"),
-    "letters": (lambda _: array.array("u", "ab"), TypeError, "out "),
+    "letters": (lambda _: (ctypes.c_wchar * 2)(), TypeError, "out must be an ndarray, or floats with a buffer or __dlpack__"),
     "released": (lambda a: released(a), ValueError, "out is a memoryview whose memory cannot be used: operation forbidden"),
     "masked": (lambda a: np.ma.masked_array(a), TypeError, "out must be an ndarray, or floats with a buffer or __dlpack__"),
 }

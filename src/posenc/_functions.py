@@ -100,7 +100,8 @@ def encode(
     positions : array_like or range
         Integers (int64) or floats (float16, bfloat16, float32, float64; at most 2**53 in size), of any shape, each taken as
         the exact number it is. Tensors of torch, arrays of JAX and whatever else has ``__dlpack__`` or a buffer are read where
-        they are, as everywhere in posenc. A range is not turned into an array; runs of consecutive integers are as fast as `table`.
+        they are, as everywhere in posenc. A range is not turned into an array; runs of consecutive integers are as fast as
+        `table`.
     dim : int
         Width of a row, at least 1.
     where : array_like of bool, optional
