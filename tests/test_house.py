@@ -30,9 +30,12 @@ LEVELS = [
     {"_pairs"},
     {"_encoding"},
     {"_functions", "_counting", "conventions", "schemes", "_schedules"},
+    {"_axes", "_recipes"},
+    {"plot"},
     {"_grids", "_rope_config"},
     {"_grid", "rope"},
     {"__init__"},
+    {"_cli_plot"},
     {"_cli"},
     {"__main__"},
 ]
@@ -96,7 +99,17 @@ def test_kernels_are_one_name_and_one_include():
 def test_public_names_are_documented_and_typed():
     for name in posenc.__all__:
         thing = getattr(posenc, name)
-        if name in ("CONVENTIONS", "GRIDS", "Convention", "GridConvention", "__version__", "frequencies", "rope", "schemes"):
+        if name in (
+            "CONVENTIONS",
+            "GRIDS",
+            "Convention",
+            "GridConvention",
+            "__version__",
+            "frequencies",
+            "plot",
+            "rope",
+            "schemes",
+        ):
             continue
         assert ">>> " in thing.__doc__, name
         assert thing.__doc__.split("\n")[0].endswith("."), name
@@ -108,7 +121,8 @@ def test_public_names_are_documented_and_typed():
 def test_names_that_are_imported_when_they_are_asked_for():
     code = (
         "import sys, posenc\n"
-        "assert not {'posenc.rope', 'posenc._grid', 'posenc.conventions', 'posenc.schemes'} & set(sys.modules)\n"
+        "later = {'posenc.rope', 'posenc._grid', 'posenc.conventions', 'posenc.schemes', 'posenc.plot', 'matplotlib'}\n"
+        "assert not later & set(sys.modules)\n"
         "assert set(posenc.__all__) <= set(dir(posenc))\n"
         "assert all(getattr(posenc, name) is getattr(posenc, name) for name in posenc.__all__)\n"
         "from posenc import *\n"

@@ -144,7 +144,7 @@ def test_one_version():
 def test_lowest_versions_are_those_of_pyproject():
     about = project()
     wanted = [*about["build-system"]["requires"], *about["project"]["dependencies"]]
-    wanted += [line for extra in ("bfloat16", "test") for line in about["project"]["optional-dependencies"][extra]]
+    wanted += [line for extra in ("bfloat16", "plot", "test") for line in about["project"]["optional-dependencies"][extra]]
     bounds = dict(re.match(r"([\w-]+)>=([\w.]+)", line).groups() for line in wanted)
     pins = dict(line.split("==") for line in text("tests", "lowest.txt").splitlines() if not line.startswith("#"))
     assert pins == bounds

@@ -11,7 +11,7 @@ from posenc._threads import set_threads, threads
 from posenc._version import __version__
 
 if TYPE_CHECKING:
-    from posenc import rope, schemes
+    from posenc import plot, rope, schemes
     from posenc._grid import grid
     from posenc._grids import GRIDS, GridConvention
     from posenc.conventions import CONVENTIONS, Convention, convention
@@ -29,6 +29,7 @@ __all__ = [
     "encode",
     "frequencies",
     "grid",
+    "plot",
     "positions_from_ids",
     "positions_from_lengths",
     "positions_from_mask",
@@ -51,6 +52,7 @@ _LATER = {  # imported when they are asked for, from these modules: a fifth of t
     "GRIDS": "_grids",
     "GridConvention": "_grids",
     "grid": "_grid",
+    "plot": "plot",
     "rope": "rope",
     "schemes": "schemes",
 }

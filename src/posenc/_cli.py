@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.lib import format as npy
 
-from posenc import _arrays, _encoding
+from posenc import _arrays, _cli_plot, _encoding
 from posenc._version import __version__
 
 _SLICE_BYTES = 16 << 20  # of a table, made and written at once
@@ -158,4 +158,7 @@ def _target(output: str, force: bool) -> tuple[str, int | None]:
     return target, None if mode is None else mode & 0o777
 
 
-_SUBCOMMANDS: tuple[Callable[["_Subcommands[_Parser]"], None], ...] = (_add_table,)
+_SUBCOMMANDS: tuple[Callable[["_Subcommands[_Parser]"], None], ...] = (
+    _add_table,
+    lambda subcommands: _cli_plot.add(subcommands, _replacing),
+)
