@@ -33,7 +33,7 @@ def add(subcommands: Any, replacing: Replacing) -> None:
         help="draw a picture of an encoding as a .png, .svg or .pdf file",
         description="Draw a picture as a .png, .svg or .pdf file: " + ", ".join(_PICTURES) + ". Needs Matplotlib.",
     )
-    parser.add_argument("kind", metavar="KIND", choices=tuple(_PICTURES), help="one of those above")
+    parser.add_argument("kind", metavar="KIND", type=_hyphenated, choices=tuple(_PICTURES), help="one of those above")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; its suffix is its format")
     parser.add_argument(
         "--dim", metavar="DIM", type=int, help="width of the encoding (default: 128; schemes 8, recipe-error 64)"
@@ -46,6 +46,11 @@ def add(subcommands: Any, replacing: Replacing) -> None:
     parser.add_argument("--dpi", metavar="DPI", type=float, default=150.0, help="pixels per inch of a .png (default: 150)")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists, once the new one is complete")
     parser.set_defaults(run=lambda arguments: _plot(arguments, replacing))
+
+
+def _hyphenated(kind: str) -> str:
+    """A kind, which may be written as the function of `posenc.plot`."""
+    return kind.replace("_", "-")
 
 
 def _plot(arguments: argparse.Namespace, replacing: Replacing) -> str:
