@@ -15,6 +15,7 @@ import pytest
 from kernel_flags import constant
 
 import posenc
+from posenc import _cli_write
 from posenc._load import core
 
 SOURCES = Path(__file__).parent.parent / "src" / "posenc" / "kernel"
@@ -58,6 +59,20 @@ def kernel(request):
     yield request.param
     core.use_kernel(before)
     posenc.clear_cache()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(params=[1, 50, 1000, 16 << 20])
+def slice_bytes(request, monkeypatch):
+    """Bytes that the command line writes at once."""
+    monkeypatch.setattr(_cli_write, "_SLICE_BYTES", request.param)
+    return request.param
 
 
 @pytest.fixture

@@ -1,76 +1,25 @@
 """The command line: files by bytes against what NumPy saves of `posenc.table`, errors by line, exit code and what is left."""
 
 import errno
-import io
+import json
 import os
 import re
-import shutil
-import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from command_line import ENCODING_TABLE, names, one_line, patch_table, run, saved
 
 import posenc
-from posenc import _cli, _threads
+from posenc import _cli, _cli_write, _threads
 
-ENCODING_TABLE = posenc.Encoding.table
-NEEDS_LINKS = pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def umask() -> Iterator[int]:
-    mask = 0o027
-    old = os.umask(mask)
-    yield mask
-    os.umask(old)
-
-
-def saved(*args: Any, **keywords: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, posenc.table(*args, **keywords))
-    return file.getvalue()
-
-
-def names() -> list[str]:
-    return sorted(os.listdir())
-
-
-def one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    """The error, which is a line on stderr and all that is said."""
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("posenc: ")
-    assert said.err.endswith("\n")
-    assert said.err.count("\n") == 1
-    return said.err
-
-
-def patch_table(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], object]) -> None:
-    """Call ``before`` with the number of the call, from 1, ahead of each slice of a table; slices are of a few rows."""
-    calls = 0
-
-    def table(self: posenc.Encoding, *args: Any, **keywords: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        before(calls)
-        return ENCODING_TABLE(self, *args, **keywords)
-
-    monkeypatch.setattr(_cli, "_SLICE_BYTES", 100)
-    monkeypatch.setattr(posenc.Encoding, "table", table)
-
+pytestmark = pytest.mark.usefixtures("folder")
+BIG_TABLE = ["table", "100000", "16", "-o", "-"]
 
 # ---- what is written -------------------------------------------------------------------------------------------------
 
@@ -109,26 +58,13 @@ def test_slices(slice_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
         buffers.add(result.__array_interface__["data"][0])
         return result
 
-    monkeypatch.setattr(_cli, "_SLICE_BYTES", slice_bytes)
+    monkeypatch.setattr(_cli_write, "_SLICE_BYTES", slice_bytes)
     with monkeypatch.context() as patch:
         patch.setattr(posenc.Encoding, "table", table)
         assert _cli.main(["table", str(length), str(dim), "-o", "x.npy", "--start", "1000"]) == 0
     assert Path("x.npy").read_bytes() == saved(length, dim, start=1000)
     assert sum(lengths) == length
     assert len(buffers) == 1
-
-
-def test_new_file_grows_beside_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same folder, so that it can take its place at once; the old one is there until then."""
-    Path("x.npy").write_bytes(b"precious")
-    seen = []
-    patch_table(monkeypatch, lambda number: seen.append([Path("x.npy").read_bytes(), *map(os.path.getsize, names())]))
-    assert _cli.main(["table", "100", "4", "-o", "x.npy", "--force"]) == 0
-    assert len(seen) > 10
-    for old, *sizes in seen:
-        assert old == b"precious"
-        assert len(sizes) == 2
-        assert 8 in sizes
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -140,89 +76,12 @@ def test_summary(dtype: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         there.append(os.path.exists("x.npy"))
         return 10.0 + 2.5 * len(there)
 
-    monkeypatch.setattr(_cli, "time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr(_cli_write, "time", SimpleNamespace(perf_counter=clock))
     assert _cli.main(["table", "3000", "100", "-o", "x.npy", "--dtype", dtype]) == 0
     nbytes = 300_000 * np.dtype(dtype).itemsize
     gigabytes = {"float32": "0.00048", "float64": "0.00096"}[dtype]
     assert capsys.readouterr().out == f"shape (3000, 100), {dtype}, {nbytes} bytes, 2.5 s, {gigabytes} GB/s\n"
     assert there == [False, True]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits")
-def test_permissions_of_a_new_file(umask: int) -> None:
-    assert _cli.main(["table", "2", "4", "-o", "x.npy"]) == 0
-    assert stat.S_IMODE(os.stat("x.npy").st_mode) == 0o666 & ~umask
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits")
-@pytest.mark.parametrize("mode", [0o600, 0o666, 0o755])
-def test_permissions_of_a_replaced_file(mode: int, umask: int) -> None:
-    Path("x.npy").touch()
-    os.chmod("x.npy", mode)
-    assert _cli.main(["table", "2", "4", "-o", "x.npy", "--force"]) == 0
-    assert stat.S_IMODE(os.stat("x.npy").st_mode) == mode
-
-
-def test_existing_file(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("x.npy").write_bytes(b"precious")
-    argv = ["table", "2", "4", "-o", "x.npy"]
-    assert _cli.main(argv) == 2
-    assert one_line(capsys) == "posenc: output is 'x.npy'; it exists, and only --force replaces it\n"
-    assert Path("x.npy").read_bytes() == b"precious"
-    with open("x.npy", "rb") as before:
-        assert _cli.main([*argv, "--force"]) == (0 if os.name != "nt" else 1)  # Windows does not replace an open file
-        assert before.read() == b"precious"  # who has it open still reads the old one, whole
-    assert _cli.main([*argv, "--force"]) == 0
-    assert Path("x.npy").read_bytes() == saved(2, 4)
-    assert names() == ["x.npy"]
-
-
-@NEEDS_LINKS
-@pytest.mark.parametrize("there", [True, False])
-def test_symbolic_link(there: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """A link is an existing file, even if it leads nowhere; --force replaces what it leads to, and leaves the link."""
-    os.mkdir("data")
-    os.symlink(os.path.join("data", "x.npy"), "link")
-    if there:
-        Path("data", "x.npy").write_bytes(b"precious")
-    argv = ["table", "2", "4", "-o", "link"]
-    assert _cli.main(argv) == 2
-    assert "'link'; it exists" in one_line(capsys)
-    assert _cli.main([*argv, "--force"]) == 0
-    assert os.readlink("link") == os.path.join("data", "x.npy")
-    assert Path("data", "x.npy").read_bytes() == saved(2, 4)
-    assert (names(), os.listdir("data")) == (["data", "link"], ["x.npy"])
-
-
-@NEEDS_LINKS
-@pytest.mark.parametrize("target", ["link", os.path.join("missing", "x.npy"), "."])
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_symbolic_link_to_what_cannot_be_written(target: str, force: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    os.symlink(target, "link")
-    assert _cli.main(["table", "2", "4", "-o", "link", *force]) == 2
-    assert "output is 'link'; " in one_line(capsys)
-    assert names() == ["link"]
-    assert os.readlink("link") == target
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_special_file(force: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo("pipe")
-    assert _cli.main(["table", "2", "4", "-o", "pipe", *force]) == 2
-    assert one_line(capsys) == "posenc: output is 'pipe'; it exists and is not a regular file\n"
-    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
-    assert names() == ["pipe"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows limits paths, not names")
-def test_longest_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    longest = os.pathconf(folder, "PC_NAME_MAX")
-    assert _cli.main(["table", "2", "4", "-o", "x" * longest]) == 0
-    capsys.readouterr()
-    assert _cli.main(["table", "2", "4", "-o", "x" * (longest + 1)]) == 2
-    assert os.strerror(errno.ENAMETOOLONG) in one_line(capsys)
-    assert names() == ["x" * longest]
 
 
 # ---- bad arguments ---------------------------------------------------------------------------------------------------
@@ -285,27 +144,6 @@ def test_bad_last_row(
 
 
 @pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        ("", "output is ''; it must name a file"),
-        (".", "output is '.'; it must name a file"),
-        ("folder", "output is 'folder'; it must name a file"),
-        ("new/", "output is 'new/'; it must name a file"),
-        ("missing/x.npy", "output is 'missing/x.npy'; there is no directory"),
-        ("file/x.npy", "output is 'file/x.npy'; there is no directory"),
-        ("x\0.npy", "output is 'x\\x00.npy'; "),
-    ],
-)
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_bad_output(output: str, message: str, force: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkdir("folder")
-    Path("file").touch()
-    assert _cli.main(["table", "2", "4", "-o", output, *force]) == 2
-    assert message in one_line(capsys)
-    assert (names(), os.listdir("folder")) == (["file", "folder"], [])
-
-
-@pytest.mark.parametrize(
     ("argv", "message"),
     [
         ([], "arguments are required: COMMAND"),
@@ -331,135 +169,7 @@ def test_bad_variable(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert names() == []
 
 
-# ---- when the machine or the user ends it ----------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[False, True], ids=["new", "force"])
-def existing(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """Options of a command that fails; afterwards there is what was there before, and nothing else."""
-    before = []
-    if request.param:
-        Path("x.npy").write_bytes(b"precious")
-        before = [b"precious"]
-    yield ["-o", "x.npy", *["--force"] * request.param]
-    assert [Path(name).read_bytes() for name in names()] == before
-
-
-@pytest.mark.parametrize(("error", "message"), [(MemoryError(), "not enough memory"), (MemoryError("too wide"), "too wide")])
-@pytest.mark.parametrize("call", [1, 3])
-def test_no_memory(
-    error: MemoryError,
-    message: str,
-    call: int,
-    existing: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def fail(number: int) -> None:
-        if number == call:
-            raise error
-
-    patch_table(monkeypatch, fail)
-    assert _cli.main(["table", "100", "4", *existing]) == 1
-    assert one_line(capsys) == f"posenc: {message}\n"
-
-
-@pytest.mark.parametrize(("length", "dim"), [(2**62, 1), (2**40, 2**40), (1, 2**58)])
-def test_larger_than_any_disk(length: int, dim: int, existing: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert _cli.main(["table", str(length), str(dim), *existing]) == 1
-    assert f"output is 'x.npy'; it takes {4 * length * dim} bytes, and " in one_line(capsys)
-
-
-def test_no_room_on_the_disk(existing: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**6, free=1599))
-    assert _cli.main(["table", "100", "4", *existing]) == 1
-    assert one_line(capsys) == "posenc: output is 'x.npy'; it takes 1600 bytes, and 1599 are free there\n"
-
-
-def test_disk_that_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=0, free=0))
-    assert _cli.main(["table", "100", "4", "-o", "x.npy"]) == 0
-    assert Path("x.npy").read_bytes() == saved(100, 4)
-
-
-def test_write_that_fails(existing: list[str]) -> None:
-    """The system refuses the file's second megabyte."""
-    resource = pytest.importorskip("resource", reason="no limit on the size of files here")
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    code = (
-        f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, {limit}))\n"
-        "from posenc import _cli; _cli._SLICE_BYTES = 1 << 18; sys.exit(_cli.main(sys.argv[1:]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "table", "100000", "4", *existing], capture_output=True, text=True, timeout=60, check=False
-    )
-    message = f"posenc: output is 'x.npy'; it cannot be written: {os.strerror(errno.EFBIG)}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root and Windows write to any directory")
-def test_directory_that_may_not_be_written(capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkdir("closed", 0o555)
-    assert _cli.main(["table", "2", "4", "-o", os.path.join("closed", "x.npy")]) == 1
-    assert os.strerror(errno.EACCES) in one_line(capsys)
-    assert os.listdir("closed") == []
-
-
-def test_file_made_meanwhile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    patch_table(monkeypatch, lambda number: Path("x.npy").write_bytes(b"precious"))
-    assert _cli.main(["table", "100", "4", "-o", "x.npy"]) == 2
-    assert "it exists" in one_line(capsys)
-    assert names() == ["x.npy"]
-    assert Path("x.npy").read_bytes() == b"precious"
-
-
-@pytest.mark.parametrize("moment", ["open", "first slice", "a later slice", "replace"])
-def test_interrupt(
-    moment: str, existing: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(number: int = 0, *_: Any) -> None:
-        if number in (0, {"first slice": 1, "a later slice": 3}.get(moment)):
-            raise KeyboardInterrupt
-
-    def opened(*args: Any) -> None:
-        open(*args).close()
-        interrupt()
-
-    if moment == "open":
-        monkeypatch.setattr(_cli, "open", opened, raising=False)
-    elif moment == "replace":
-        monkeypatch.setattr(os, "replace", lambda *args: interrupt())
-    else:
-        patch_table(monkeypatch, interrupt)
-    assert _cli.main(["table", "100", "4", *existing]) == 130
-    assert one_line(capsys) == "posenc: interrupted\n"
-
-
-def test_signal(existing: list[str]) -> None:
-    """Ctrl-C itself, in the second slice."""
-    code = """if True:
-        import signal, sys
-        from posenc import Encoding, _cli
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        table = Encoding.table
-        def interrupted(self, rows, out=None, **keywords):
-            if out is not None:
-                signal.raise_signal(signal.SIGINT)
-            return table(self, rows, out=out, **keywords)
-        Encoding.table = interrupted
-        _cli._SLICE_BYTES = 100
-        sys.exit(_cli.main(sys.argv[1:]))"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, "table", "100", "4", *existing], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "posenc: interrupted\n")
-
-
 # ---- as a process ----------------------------------------------------------------------------------------------------
-
-
-def run(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "posenc", *argv], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_process() -> None:
@@ -488,8 +198,190 @@ def test_process_that_fails(argv: list[str], code: int, message: str) -> None:
     assert names() == []
 
 
-def test_help() -> None:
+COMMANDS = {
+    "table": "output start dtype force threads quiet json convention extra base layout cos-first odd amplitude",
+    "encode": "output dtype force threads quiet json convention extra base layout cos-first odd amplitude",
+    "add": "output scale axis start positions force threads quiet json convention extra base layout cos-first odd amplitude",
+    "conventions": "dim position json",
+    "info": "json",
+}
+
+
+def test_help_of_all() -> None:
     assert (run("--version").stdout, run("--version").returncode) == (f"posenc {posenc.__version__}\n", 0)
-    assert re.search(r"^ +table +write a table", run("--help").stdout, re.MULTILINE)
-    options = set(re.findall(r"--[a-z]+", run("table", "--help").stdout))
-    assert options == {"--help", "--output", "--start", "--dtype", "--base", "--layout", "--force"}
+    text = run("--help").stdout
+    assert re.search(r"^ +table +write a table", text, re.MULTILINE)
+    assert {int(code) for code in re.findall(r"\b\d+\b", text.split("exit codes: ")[1])} == {0, 1, 2, 130, 141, 143}
+    listed = re.findall(r"^ {4}(\w+)(?: |$)", text, re.MULTILINE)
+    assert set(listed) >= {*COMMANDS, "bench"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str) -> None:
+    done = run(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    about, examples = done.stdout.split("\nexamples:\n")
+    assert set(re.findall(r"--([a-z-]+)", about)) == {"help", *COMMANDS[command].split()}
+    assert 1 <= examples.count(f"posenc {command}") <= 3
+
+
+@pytest.mark.parametrize("command", ["table", "encode", "add"])
+def test_examples_of_help_are_right(command: str, folder: Path) -> None:
+    """Those that write, but for input from a pipe, with small files of the names that they read."""
+    np.save("positions.npy", [1, 2])
+    Path("timesteps.txt").write_text("0.5 7")
+    np.save("embeddings.npy", np.ones((3, 2, 512), np.float32))
+    np.save("packed.npy", np.ones((2, 512), np.float32))
+    examples = re.findall(rf"^  posenc ({command} .*?)(?: {{2,}}|$)", run(command, "--help").stdout, re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert _cli.main([*example.split(), *["--force"] * ("--force" not in example)]) == 0, example
+
+
+# ---- standard output -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [0, 3, 300])
+def test_standard_output(length: int) -> None:
+    command = [sys.executable, "-m", "posenc", "table", str(length), "4", "-o", "-"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, saved(length, 4), b"")
+    assert names() == []
+
+
+def test_standard_output_is_not_for_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["table", "2", "4", "-o", "-", "--json"]) == 2
+    assert one_line(capsys) == "posenc: output is '-' and --json given; standard output holds one of them\n"
+
+
+def test_standard_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert _cli.main(["table", "2", "4", "-o", "-"]) == 2
+    assert "output is '-'; standard output is a terminal" in one_line(capsys)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGPIPE and other errors")
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["--version"], ["info"], ["conventions", "--json"], ["table", "9", "4", "-o", "-"], BIG_TABLE]
+)
+def test_nobody_reads(argv: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "posenc", *argv]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # else argparse sees to it
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False, env=buffered)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here: a full device is not tried")
+@pytest.mark.parametrize("argv", [["info"], ["table", "9", "4", "-o", "-"], BIG_TABLE])
+def test_full_device(argv: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "posenc", *argv]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False, text=True)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"posenc: .*{os.strerror(errno.ENOSPC)}\n", done.stderr)
+
+
+def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["table", "2", "4", "-o", "x.npy", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr(_cli_write, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    argv = ["table", "30", "4", "-o", "x.npy", "--dtype", "float16", "--convention", "whisper", "--json", "--quiet"]
+    assert _cli.main(argv) == 0
+    told = json.loads(capsys.readouterr().out)
+    encoding = told.pop("encoding")
+    names_of_repr = {"Encoding": posenc.Encoding, "frequencies": posenc.frequencies}
+    assert eval(encoding, names_of_repr) == posenc.convention("whisper", 4)
+    assert told == {"output": "x.npy", "shape": [30, 4], "dtype": "float16", "bytes": 240, "seconds": 2.5}
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """What is asked of tqdm."""
+
+    bars: ClassVar[list["Bar"]] = []
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.updates: list[int] = []
+        self.is_open = False
+        self.bars.append(self)
+
+    def __enter__(self) -> "Bar":
+        self.is_open = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_open = False
+
+    def update(self, n: int) -> None:
+        assert self.is_open
+        self.updates.append(n)
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
+    monkeypatch.setattr(Bar, "bars", [])
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=Bar))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    return Bar.bars
+
+
+def test_progress(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_cli_write, "_SLICE_BYTES", 64)
+    assert _cli.main(["table", "25", "4", "-o", "x.npy"]) == 0
+    [bar] = bars
+    assert bar.updates == [64] * 6 + [16]
+    assert (bar.options["total"], bar.options["file"], bar.is_open) == (400, sys.stderr, False)
+
+
+def test_progress_ends_with_an_interrupt(bars: list[Bar], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    patch_table(monkeypatch, interrupt)
+    assert _cli.main(["table", "25", "4", "-o", "x.npy"]) == 130
+    assert [bar.is_open for bar in bars] == [False]
+
+
+@pytest.mark.parametrize("reason", ["quiet", "no terminal", "no tqdm"])
+def test_no_progress(reason: str, bars: list[Bar], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    if reason == "no terminal":
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    elif reason == "no tqdm":
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert _cli.main(["table", "25", "4", "-o", "x.npy", *["--quiet"] * (reason == "quiet")]) == 0
+    assert bars == []
+    assert capsys.readouterr().err == ""
+    assert Path("x.npy").read_bytes() == saved(25, 4)
+
+
+def test_progress_on_a_terminal() -> None:
+    """The bar of tqdm itself, which is gone at the end."""
+    pytest.importorskip("tqdm", reason="tqdm is not installed: its bar is not looked at")
+    pty = pytest.importorskip("pty", reason="no terminals here to show a bar on")
+    ours, theirs = pty.openpty()
+    import_module("termios").tcsetwinsize(theirs, (25, 80))
+    code = (
+        "import sys; from posenc import _cli, _cli_options, _cli_write\n"
+        "_cli_options.BAR_AFTER, _cli_write._SLICE_BYTES = 0, 64; sys.exit(_cli.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-W", "error", "-c", code, "table", "25", "4", "-o", "x.npy"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=False)
+    os.set_blocking(ours, False)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0
+    assert "0%|" in shown
+    assert "/400" in shown
+    assert shown.rstrip("\r").rpartition("\r")[2].strip() == ""

@@ -35,7 +35,8 @@ LEVELS = [
     {"_grids", "_rope_config"},
     {"_grid", "rope"},
     {"__init__"},
-    {"_cli_plot"},
+    {"_files", "_cli_options"},
+    {"_cli_plot", "_cli_show", "_cli_write"},
     {"_cli"},
     {"__main__"},
 ]
