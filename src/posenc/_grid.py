@@ -88,26 +88,27 @@ def grid(
 
     What other packages have is here, with a grid's height H, its width W and its number of frames T:
 
-    ================================================  ======================================================================
-    `get_2d_sincos_pos_embed(d, n)` of MAE, DiT       `grid((n, n), d, convention="mae")`, reshaped to (n * n, d)
-    `get_2d_sincos_pos_embed(d, (H, W))` of           `grid((H, W), d, convention="mae", base_size=16)`; its `base_size` and
-    diffusers                                         `interpolation_scale` are ours
-    `get_3d_sincos_pos_embed(d, (W, H), T)` of        `grid((T, H, W), d, convention="video")`, reshaped to (T, H * W, d); its
-    diffusers, which has the width first              two scales are ours
-    `build_sincos2d_pos_embed([H, W], d)` of timm     `grid((H, W), d, convention="timm")`; `temperature` is `base`,
-                                                      `interleave_sin_cos` the same
-    ... with `reverse_coord=True`                     `grid((W, H), d, convention="timm")`: it reverses the grid, too
-    `posemb_sincos_2d` of simple ViT, big_vision      `grid((H, W), d, convention="simplevit")`; `temperature` is `base`
-    `PositionEmbeddingSine(f)` of DETR, and           `grid((H, W), 2 * f, convention="detr")`, channels last; `temperature` is
-    `DetrSinePositionEmbedding(f)` of transformers    `base`; `normalize`, `scale` the same; `mask` is True where the image is
-    ... of Deformable DETR                            with `normalize=True, offset=-0.5`
-    ... with `temperatureH`, `temperatureW`           with `base=(temperatureH, temperatureW)`
-    `build_2d_sinusoidal_position_embedding` of       `grid((H, W), d, convention="mae", order="hw")`
-    RT-DETR
-    `PositionalEncoding2D(d)` on PyPI, and `3D`       `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
-    `add_timing_signal_nd(x)` of tensor2tensor        `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
-    `posemb_sincos_3d` of vit-pytorch                 `grid((T, H, W), d, convention="tensor2tensor", order=(2, 1, 0))`
-    ================================================  ======================================================================
+    ====================================================  ======================================================================
+    `get_2d_sincos_pos_embed(d, n)` of MAE, DiT           `grid((n, n), d, convention="mae")`, reshaped to (n * n, d)
+    `get_2d_sincos_pos_embed(d, (H, W))` of diffusers     `grid((H, W), d, convention="mae", base_size=16)`; its `base_size` and
+                                                          `interpolation_scale` are ours
+    `get_3d_sincos_pos_embed(d, (W, H), T)` of diffusers  `grid((T, H, W), d, convention="video")`, reshaped to (T, H * W, d):
+                                                          it has the width first; its two scales are ours
+    `build_sincos2d_pos_embed([H, W], d)` of timm         `grid((H, W), d, convention="timm")`; `temperature` is `base`,
+                                                          `interleave_sin_cos` the same
+    ... with `reverse_coord=True`                         `grid((W, H), d, convention="timm")`: it reverses the grid, too
+    `posemb_sincos_2d` of simple ViT, big_vision          `grid((H, W), d, convention="simplevit")`; `temperature` is `base`
+    `PositionEmbeddingSine(f)` of DETR                    `grid((H, W), 2 * f, convention="detr")`, channels last; `temperature`
+                                                          is `base`; `normalize`, `scale` the same; `mask` is True where the
+                                                          image is
+    `DetrSinePositionEmbedding(f)` of transformers        the same
+    ... of Deformable DETR                                with `normalize=True, offset=-0.5`
+    ... with `temperatureH`, `temperatureW`               with `base=(temperatureH, temperatureW)`
+    `build_2d_sinusoidal_position_embedding` of RT-DETR   `grid((H, W), d, convention="mae", order="hw")`
+    `PositionalEncoding2D(d)` on PyPI, and `3D`           `grid((X, Y), d, convention="multidim")`, `grid((X, Y, Z), ...)`
+    `add_timing_signal_nd(x)` of tensor2tensor            `x + grid(x.shape[1:-1], d, convention="tensor2tensor")`
+    `posemb_sincos_3d` of vit-pytorch                     `grid((T, H, W), d, convention="tensor2tensor", order=(2, 1, 0))`
+    ====================================================  ======================================================================
 
     Examples
     --------

@@ -22,20 +22,19 @@ transformers: `rope_type`, or once `type`         here
 `rotary_dim` of GPT-J                             ``dim``
 ================================================  ======================================================================
 
-================================================  ======================================================================
-elsewhere                                         here
-================================================  ======================================================================
-`precompute_freqs_cis(d, n, theta)` of Meta       `cache(n, default(d, base=theta), layout="complex")`
-... with `use_scaled_rope`                        `cache(n, llama3(d, 8.0, 8192, base=theta), layout="complex")`
-`RotaryPositionalEmbeddings(d, n, base)`          `cache(n, default(d, base=base), layout="stacked")`
-of torchtune
-`get_1d_rotary_pos_embed(d, n, theta,             `cache(n, linear(d, linear_factor, base=theta * ntk_factor),
-linear_factor, ntk_factor)` of diffusers          layout="complex")`; `use_real`: "pairs", or with
-                                                  `repeat_interleave_real=False` "halves"
-`RotaryEmbedding(d, base, interleaved)` of        `cache(n, default(d, base=base), layout="split")`
-flash-attn; ONNX's RotaryEmbedding
-`cos_sin_cache` of vLLM                           `cache(n, ..., layout="row")`
-================================================  ======================================================================
+======================================================  ======================================================================
+elsewhere                                               here
+======================================================  ======================================================================
+`precompute_freqs_cis(d, n, theta)` of Meta             `cache(n, default(d, base=theta), layout="complex")`
+... with `use_scaled_rope`                              `cache(n, llama3(d, 8.0, 8192, base=theta), layout="complex")`
+`RotaryPositionalEmbeddings(d, n, base)` of torchtune   `cache(n, default(d, base=base), layout="stacked")`
+`get_1d_rotary_pos_embed(d, n, theta)` of diffusers     `cache(n, default(d, base=theta), layout="complex")`
+... with `linear_factor`, `ntk_factor`                  `linear(d, linear_factor, base=theta * ntk_factor)` as the schedule
+... with `use_real`                                     layout="pairs", and with `repeat_interleave_real=False` "halves"
+`RotaryEmbedding(d, base, interleaved)` of flash-attn   `cache(n, default(d, base=base), layout="split")`
+RotaryEmbedding of ONNX                                 the same
+`cos_sin_cache` of vLLM                                 `cache(n, ..., layout="row")`
+======================================================  ======================================================================
 """
 
 from typing import Any, Literal, overload
