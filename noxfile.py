@@ -55,6 +55,13 @@ def doctests(session):
 
 
 @nox.session(default=False)
+def docs(session):
+    """The site, in docs/_build, without a warning."""
+    session.install(".[docs]")
+    session.run("python", "-m", "sphinx", "-W", "--keep-going", "-n", "docs", "docs/_build", *session.posargs)
+
+
+@nox.session(default=False)
 def wheel(session):
     """Sdist, a wheel made from it, checks of both, and the tests on the wheel."""
     session.install("-r", TOOLS)
