@@ -36,6 +36,13 @@ def test_pages_with_code_have_examples_that_run():
             assert block.endswith("\n\n"), f"{page.name}: without an empty line doctest takes the fence for output: {block}"
 
 
+def test_links_of_the_readme_lead_somewhere():
+    readme = DOCS.parent / "README.md"
+    links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", readme.read_text(encoding="utf-8"))
+    assert [link for link in links if not (readme.parent / link).exists()] == []
+    assert links
+
+
 def documented():
     """Names in the directives of the reference, each with its module."""
     names = set()
