@@ -108,10 +108,13 @@ def command_line() -> str:
 
 
 def printed(*subcommand: str) -> str:
-    """The help of a subcommand."""
+    """The help of a subcommand, or the line that says which package it lacks here."""
     command = [sys.executable, "-m", "posenc", *subcommand, "--help"]
     environment = {**os.environ, "COLUMNS": "94", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if ended.returncode not in (0, 1) or not subcommand:
+        ended.check_returncode()
+    return ended.stdout or ended.stderr
 
 
 def shown(subcommand: Iterable[str], text: str) -> str:
