@@ -4,48 +4,48 @@ import argparse
 import io
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, BinaryIO
+from typing import Any
 
-from posenc import _axes, _check, convention, plot
+from posenc import _axes, _check, _cli_options, _files, plot
 
 _MOST_PIXELS = 10**8  # of 4 bytes in memory, while they are drawn
 _FORMATS = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # without dates: the same file each time
-_PICTURES = {  # name: default width, other options
-    "heatmap": (128, ("length", "start", "convention")),
-    "similarity": (128, ("length", "convention")),
-    "projected-similarity": (128, ("length", "convention")),
-    "waves": (128, ("length", "convention")),
-    "schemes": (8, ("length",)),
-    "recipe-error": (64, ()),
+_PICTURES = {  # name: default width, other options, whether those of an encoding
+    "heatmap": (128, ("length", "start"), True),
+    "similarity": (128, ("length",), True),
+    "projected-similarity": (128, ("length",), True),
+    "waves": (128, ("length",), True),
+    "schemes": (8, ("length",), False),
+    "recipe-error": (64, (), False),
 }
-_WITH_OPTIONAL = ("length", "start", "convention")
+_OPTIONS = ("length", "start")
+_OF_ENCODING = ("convention", "extra", "base", "layout", "cos_first", "odd", "amplitude")
 
-Replacing = Callable[..., AbstractContextManager[BinaryIO]]
 
-
-def add(subcommands: Any, replacing: Replacing) -> None:
-    """Add the subcommand; ``replacing`` opens the file that it writes."""
-    parser = subcommands.add_parser(
+def add_plot(subcommands: "_cli_options.Subcommands[_cli_options.Parser]") -> None:
+    """Add ``posenc plot``."""
+    parser = _cli_options.added(
+        subcommands,
         "plot",
-        allow_abbrev=False,
-        help="draw a picture of an encoding as a .png, .svg or .pdf file",
-        description="Draw a picture as a .png, .svg or .pdf file: " + ", ".join(_PICTURES) + ". Needs Matplotlib.",
+        _plot,
+        summary="draw a picture of an encoding as a .png, .svg or .pdf file",
+        description="Draw a picture as a .png, .svg or .pdf file:\n" + ", ".join(_PICTURES) + ".\nNeeds Matplotlib.",
+        examples="  posenc plot heatmap -o heatmap.png\n"
+        "  posenc plot waves --dim 64 --length 500 --convention whisper -o waves.svg\n"
+        "  posenc plot recipe-error --width 6 --height 4 --dpi 200 -o errors.png --force",
     )
     parser.add_argument("kind", metavar="KIND", type=_hyphenated, choices=tuple(_PICTURES), help="one of those above")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; its suffix is its format")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists, once the new one is complete")
     parser.add_argument(
         "--dim", metavar="DIM", type=int, help="width of the encoding (default: 128; schemes 8, recipe-error 64)"
     )
     parser.add_argument("--length", metavar="LENGTH", type=int, help="positions; of similarities, offsets to either side")
-    parser.add_argument("--start", metavar="N", type=int, help="first position of heatmap (default: the encoding's)")
-    parser.add_argument("--convention", metavar="NAME", help="of posenc.CONVENTIONS (default: transformer)")
+    parser.add_argument("--start", metavar="N", type=int, help="first position of heatmap (default: the convention's, or 0)")
     parser.add_argument("--width", metavar="INCHES", type=float, help="of the picture")
     parser.add_argument("--height", metavar="INCHES", type=float, help="of the picture")
     parser.add_argument("--dpi", metavar="DPI", type=float, default=150.0, help="pixels per inch of a .png (default: 150)")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists, once the new one is complete")
-    parser.set_defaults(run=lambda arguments: _plot(arguments, replacing))
+    _cli_options.add_encoding(parser)
 
 
 def _hyphenated(kind: str) -> str:
@@ -53,7 +53,7 @@ def _hyphenated(kind: str) -> str:
     return kind.replace("_", "-")
 
 
-def _plot(arguments: argparse.Namespace, replacing: Replacing) -> str:
+def _plot(arguments: argparse.Namespace) -> str:
     suffix = _suffix(arguments.output)
     usual = _axes.SIZES[arguments.kind.replace("-", "_")]
     width, height = (
@@ -63,11 +63,8 @@ def _plot(arguments: argparse.Namespace, replacing: Replacing) -> str:
     dpi = _check.positive("dpi", arguments.dpi)
     if not width * height * dpi**2 <= _MOST_PIXELS:
         raise ValueError(f"width is {width:g}, height {height:g} and dpi {dpi:g}; they must make at most 10**8 pixels")
-    try:
-        picture = _drawn(arguments, suffix, (width, height), dpi)
-    except ImportError as error:
-        raise OSError(str(error)) from None
-    with replacing(arguments.output, len(picture), force=arguments.force) as file:
+    picture = _drawn(arguments, suffix, (width, height), dpi)
+    with _files.replacing(arguments.output, len(picture), force=arguments.force) as file:
         file.write(picture)
     size = f"{width * dpi:.0f} x {height * dpi:.0f} pixels" if suffix == "png" else f"{width:g} x {height:g} inches"
     return f"{arguments.kind}, {size}, {len(picture)} bytes"
@@ -101,13 +98,14 @@ def _drawn(arguments: argparse.Namespace, suffix: str, size: tuple[float, float]
 
 def _draw(arguments: argparse.Namespace, figure: Any) -> None:
     kind = arguments.kind
-    dim, options = _PICTURES[kind]
+    dim, options, of_encoding = _PICTURES[kind]
     dim = dim if arguments.dim is None else arguments.dim
-    given = {name: getattr(arguments, name) for name in _WITH_OPTIONAL if getattr(arguments, name) is not None}
-    for name, value in given.items():
-        if name not in options:
-            raise ValueError(f"{name} is {value!r}; {kind} has no such option")
-    encoding = convention(given.pop("convention", "transformer"), dim)
+    for name in (*_OPTIONS, *_OF_ENCODING):
+        value = getattr(arguments, name)
+        if value is not None and name not in (*options, *_OF_ENCODING * of_encoding):
+            raise ValueError(f"{name.replace('_', '-')} is {value!r}; {kind} has no such option")
+    given = {name: getattr(arguments, name) for name in options if getattr(arguments, name) is not None}
+    encoding = _cli_options.encoding(arguments, dim)
     if kind == "schemes":
         plot.schemes(dim=dim, axes=figure.subplots(1, 5), **given)
     elif kind == "recipe-error":
