@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from posenc import plot, rope, schemes
     from posenc._grid import grid
     from posenc._grids import GRIDS, GridConvention
+    from posenc._identify import identify
+    from posenc._match import Match
     from posenc.conventions import CONVENTIONS, Convention, convention
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Convention",
     "Encoding",
     "GridConvention",
+    "Match",
     "__version__",
     "add",
     "clear_cache",
@@ -29,6 +32,7 @@ __all__ = [
     "encode",
     "frequencies",
     "grid",
+    "identify",
     "plot",
     "positions_from_ids",
     "positions_from_lengths",
@@ -51,7 +55,9 @@ _LATER = {  # imported when they are asked for, from these modules: a fifth of t
     "conventions": "conventions",
     "GRIDS": "_grids",
     "GridConvention": "_grids",
+    "Match": "_match",
     "grid": "_grid",
+    "identify": "_identify",
     "plot": "plot",
     "rope": "rope",
     "schemes": "schemes",

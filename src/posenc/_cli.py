@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from posenc import _cli_plot, _cli_show, _cli_write
+from posenc import _cli_plot, _cli_show, _cli_verify, _cli_write
 from posenc._cli_options import Parser, Subcommands
 from posenc._version import __version__
 
@@ -18,6 +18,7 @@ _SUBCOMMANDS: tuple[Callable[["Subcommands[Parser]"], None], ...] = (
     _cli_write.add_encode,
     _cli_write.add_add,
     _cli_plot.add_plot,
+    _cli_verify.add_verify,
     _cli_show.add_conventions,
     _cli_show.add_info,
     _cli_show.add_bench,
