@@ -70,7 +70,7 @@ def test_fairseq(user, pad):
         behind = posenc.identify(weights[pad + 1 :].astype(np.float16))
         assert "fairseq" in behind.names
         assert (behind.first, behind.dtype) == (pad + 1, np.float16)
-        assert behind.names[0] == ("fairseq" if pad == 1 or dim % 2 else "opennmt-tf")
+        assert behind.names[0] == ("fairseq" if pad == 1 else "tensor2tensor" if dim % 2 else "opennmt-tf")
 
 
 @pytest.mark.parametrize("user", RELATIVE)
@@ -174,7 +174,7 @@ def test_diffusers_3d(scales):
 
 def test_diffusers_1d():
     package = real(EMBEDDINGS, "the name of get_1d_sincos_pos_embed_from_grid")
-    made = called(package.get_1d_sincos_pos_embed_from_grid, 64, np.arange(50))
+    made = called(package.get_1d_sincos_pos_embed_from_grid, 64, package.torch.arange(50))
     match = posenc.identify(made)
     assert (match.names[0], match.first) == ("marian", 0)
 

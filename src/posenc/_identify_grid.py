@@ -37,8 +37,6 @@ _TRIED: dict[int, list[tuple[str, Options]]] = {
         ("multidim", {"order": "yx"}),
         ("tensor2tensor", {}),
         ("tensor2tensor", {"order": (1, 0)}),
-        ("mae", {"base_size": 16.0}),
-        ("mae", {"base_size": 16.0, "order": "hw"}),
     ],
     3: [
         ("video", {}),
@@ -99,11 +97,13 @@ def _with_steps(name: str, options: Options, shape: Shape, rows: NDArray[Any]) -
     """The options, and with them those that stretch coordinates as the first rows say, whose first frequency is 1."""
     yield options
     dim = rows.shape[1]
-    if name == "mae" and "base_size" not in options and dim % 4 == 0 and shape[-1] > 1:
-        begin = dim // 2 if options.get("order") == "hw" else 0
-        size = float(f"{shape[-1] * _step(rows[1], begin, begin + dim // 4):.4g}")
-        if size not in (shape[-1], 16.0) and size > 0.0:
-            yield {**options, "base_size": size}
+    if name == "mae" and dim % 4 == 0 and max(shape) > 1:
+        along = int(shape[1] >= shape[0])  # the longer axis tells more
+        begin = 0 if (along == 1) == (options.get("order") != "hw") else dim // 2
+        step = _step(rows[1 if along else shape[1]], begin, begin + dim // 4)
+        sizes = dict.fromkeys(float(f"{shape[along] * step:.{digits}g}") for digits in range(1, 7))
+        if shape[0] != shape[1] or abs(step - 1.0) > 1e-2:
+            yield from ({**options, "base_size": size} for size in sizes if size > 0.0)
     if name == "video" and dim % 16 == 0 and shape[0] > 1 and shape[-1] > 1:
         steps = _step(rows[shape[1] * shape[2]], 0, dim // 8), _step(rows[1], dim // 4, dim // 4 + dim // 16 * 3)
         names = "temporal_interpolation_scale", "spatial_interpolation_scale"

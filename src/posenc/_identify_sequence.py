@@ -33,7 +33,8 @@ _INFORMATIVE = 0.25  # a tolerance, relative to the amplitude: above it an entry
 _SAYING = 0.4  # of entries that must say something
 _BITS = 4.0  # that the phases of a single position must have beyond those of the position
 _HEAD, _SPREAD = 6, 12  # rows of the sample: the first, and evenly spread
-_SOLVED = 6  # of them, whose positions are sought first
+_WIDE = 16  # columns: in fewer, another base may explain how the frequencies were rounded
+_SOLVED = 4  # of them, whose positions are sought first
 _FAR, _NEAR = 2**20, 8  # a first position beyond which those within this are tried, too: float32 frequencies are off by as much
 
 Floats = NDArray[np.float64]
@@ -125,18 +126,19 @@ class _Search:
     def fits_of_progressions(self, noise: Noise, only: str | None) -> list[_Fit]:
         """Of the roundest numbers near those that rows say which follow each other."""
         for layout, part in self.parts.items():
-            if part is None or layout.cos_first:  # it turns the other way, as fast
-                continue
-            found = self._progression(layout, part[0], noise)
+            found = None if part is None else self._progression(layout, part[0], noise)
             if found is None:
                 continue
             estimated, *rounded = by_progression(self.sample.rows.shape[1], *found, only)
-            rough = self.fits(estimated, noise)
-            for candidates in rounded if rough else []:
-                fits = self.fits(candidates, noise)
-                if fits:
+            rough = self.fits([one for one in estimated if _layout_of(one.encoding) == layout], noise)
+            if not rough:
+                continue
+            for candidates in rounded:
+                alike = [one for one in candidates if _layout_of(one.encoding) == layout]
+                fits = [fit for one in alike if (fit := self.fit(one, noise, like=rough[0])) is not None]
+                if fits and (noise.angle > _EXACT or self.sample.rows.shape[1] >= _WIDE or not fits[0].candidate.is_doubtful):
                     return fits
-            if rough:
+            if noise.angle > _EXACT or self.sample.rows.shape[1] >= _WIDE:
                 return rough
         return []
 
@@ -162,15 +164,15 @@ class _Search:
             turned = phases if steps[-1] > 0.0 else -phases
             points, known = positions_of(turned, start * ratio ** np.arange(float(len(steps))), Noise(noise.unit, _SINGLE))
             if not known.any():
-                points = numbers
+                continue
             middle = float(np.median(np.rint(points - numbers)))
             better = refined_progression(turned, numbers + middle, start, ratio, noise, fix_first=fix)
             if np.isfinite(better).all() and abs(better[1] - ratio) < 0.05 * ratio:
                 return better
-        return found
+        return None
 
-    def fit(self, candidate: Candidate, noise: Noise) -> _Fit | None:
-        """Where the rows are, if the candidate explains them."""
+    def fit(self, candidate: Candidate, noise: Noise, like: _Fit | None = None) -> _Fit | None:
+        """Where the rows are, if the candidate explains them; at the positions of another fit, if they are evenly spaced."""
         encoding = candidate.encoding
         part = self.parts[_layout_of(encoding)]
         if part is None:
@@ -189,6 +191,8 @@ class _Search:
 
         if self.first is not None:
             return tried(0, numbers + self.first, self.first, 1, False)
+        if like is not None and like.first is not None and like.step is not None:
+            return tried(like.rank[0], like.first + like.step * numbers, like.first, like.step, like.is_fitted and like.rank[0] == 4)
         few = np.unique(np.linspace(0, len(numbers) - 1, _SOLVED).astype(np.intp) // 2 * 2 + np.arange(_SOLVED) % 2)
         few = few[few < len(numbers)]
         points, _ = positions_of(phases[few], frequencies, noise)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FARTHEST = 2.0**25  # positions looked for; float32 itself has whole numbers to 2**24
-_TURNS = 4096  # of the slowest pair, to each side
+_TURNS = 1024  # of the slowest pair, to each side
 _RATIO = 4.0  # from one frequency to the next by which a position is refined
 _TRUSTED = 0.5  # radians: a phase that is known less well does not refine a position
 _JUDGES = 32  # pairs that judge a position
 _FINALISTS = 24  # candidates that they judge
+_STRAIGHT = 0.02  # of the logarithms of a progression
 _LAG_ROWS = 64  # pairs of rows whose rotation is averaged
 
 
@@ -151,12 +152,16 @@ def progression_of(steps: Floats, smallest: float) -> tuple[float, float] | None
     """The first and the ratio of the geometric progression that they are, most of them, in size."""
     sizes = np.abs(steps)
     known = np.flatnonzero(sizes > smallest)
-    if len(known) < 2:
-        return None
-    logs = np.log(sizes[known])
-    half = len(known) // 2
-    slope = float(np.median((logs[half:] - logs[: len(logs) - half]) / (known[half:] - known[: len(known) - half])))
-    return float(np.exp(np.median(logs - slope * known))), math.exp(slope)
+    for share in (0.0, 0.25, 0.5, 0.7, 0.85):  # the fast ones may have turned more than once
+        slow = known[int(share * len(known)) :]
+        if len(slow) < 2:
+            return None
+        logs, half = np.log(sizes[slow]), len(slow) // 2
+        slope = float(np.median((logs[half:] - logs[: len(logs) - half]) / (slow[half:] - slow[: len(slow) - half])))
+        first = float(np.median(logs - slope * slow))
+        if np.quantile(np.abs(logs - slope * slow - first), 0.9) < _STRAIGHT:
+            return math.exp(first), math.exp(slope)
+    return None
 
 
 def refined_progression(
