@@ -192,7 +192,9 @@ class _Search:
         if self.first is not None:
             return tried(0, numbers + self.first, self.first, 1, False)
         if like is not None and like.first is not None and like.step is not None:
-            return tried(like.rank[0], like.first + like.step * numbers, like.first, like.step, like.is_fitted and like.rank[0] == 4)
+            return tried(
+                like.rank[0], like.first + like.step * numbers, like.first, like.step, like.is_fitted and like.rank[0] == 4
+            )
         few = np.unique(np.linspace(0, len(numbers) - 1, _SOLVED).astype(np.intp) // 2 * 2 + np.arange(_SOLVED) % 2)
         few = few[few < len(numbers)]
         points, _ = positions_of(phases[few], frequencies, noise)
@@ -271,6 +273,8 @@ def _is_evidence(points: Floats, allowed: Floats, says: NDArray[np.bool_], pair:
     row = int(says.sum(axis=1).argmax())
     _, firsts = np.unique(pair, return_index=True)
     bits = -np.log2(allowed[row, firsts][says[row, firsts] & (pair[firsts] >= 0)])
+    if len(bits) < min(2, pair.max() + 1):  # one phase explains itself
+        return False
     point = abs(float(points[row]))
     chosen = math.log2(1.0 + 2.0 * point) + (0.0 if point.is_integer() else float(bits.max(initial=0.0)))
     return float(bits.sum()) > chosen + _BITS
