@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from posenc import _arrays, _check
+from posenc import _arrays, _check, _foreign
 from posenc._grids import GRIDS
 from posenc._identify_grid import grid_matches
 from posenc._identify_sequence import of_sequence, sampled
@@ -146,7 +146,7 @@ def _in_grid_below(
 
 def _checked_table(table: Any) -> tuple[NDArray[Any], np.dtype[Any]]:
     """The table, and its dtype in native byte order."""
-    array = _check.as_array("table", table)
+    array = _foreign.as_array("table", table)
     kind = array.dtype.newbyteorder("=")
     if not _arrays._is_supported(kind):
         raise TypeError(f"table has dtype {array.dtype}; it must be {_arrays.SUPPORTED}")
