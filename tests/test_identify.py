@@ -388,6 +388,7 @@ def test_verify(tmp_path, capsys):
     assert (code, err) == (0, "")
     assert out == (
         "convention   marian (the same values: diffusers)\n"
+        "extras       base 10000\n"
         "positions    from 0\n"
         "table        (200, 16) float32\n"
         f"misrounded   {100 * match.misrounded / 3200:.3g} % of 3200 entries\n"

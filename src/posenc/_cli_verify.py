@@ -72,8 +72,9 @@ def _as_text(match: "Match | None", table: NDArray[Any]) -> str:
     lines = [("convention", f"{name} (the same values: {', '.join(same)})" if same else name)]
     if match.others:
         lines.append(("or", f"{', '.join(match.others)}, whose values are others; the table does not tell"))
-    if match.extras:
-        lines.append(("extras", ", ".join(f"{extra} {_shown(value)}" for extra, value in match.extras.items())))
+    extras = {**_base(match), **match.extras}
+    if extras:
+        lines.append(("extras", ", ".join(f"{extra} {_shown(value)}" for extra, value in extras.items())))
     if match.encoding is not None and match.encoding.amplitude != 1.0 and name != "mlx":
         lines.append(("amplitude", repr(match.encoding.amplitude)))
     lines.append(("grid", _shape(match)) if match.shape is not None else ("positions", _positions(match, table)))
@@ -83,6 +84,15 @@ def _as_text(match: "Match | None", table: NDArray[Any]) -> str:
         rows = ", ".join(map(str, match.zero_rows[:8])) + (", ..." if len(match.zero_rows) > 8 else "")
         lines.append(("zero rows", f"{rows} (not compared)"))
     return _aligned(lines + _rounding(match))
+
+
+def _base(match: "Match") -> dict[str, Any]:
+    """What the convention calls its base, and its default."""
+    from posenc._grids import GRIDS
+    from posenc.conventions import CONVENTIONS
+
+    known = (CONVENTIONS if match.shape is None else GRIDS)[match.names[0]].extras
+    return {called: known[called] for called in ("base", "max_period", "max_timescale") if called in known}
 
 
 def _aligned(lines: list[tuple[str, str]]) -> str:

@@ -14,6 +14,7 @@ from posenc._match import Match, Truth, rows_per_block
 
 _BASES = (10000.0, 20.0, 100.0, 500.0, 1000.0, 100000.0, 1000000.0)
 _CORNER = 6  # points along each axis that are looked at first
+_FEW_POINTS = 256
 _MOST_ENTRIES = 1 << 25  # of a grid whose coordinates depend on its size, which is made whole
 _LOST = 2.0**-20  # of a coordinate: what float32 arithmetic loses, which computes coordinates, too
 
@@ -101,14 +102,16 @@ def _with_steps(name: str, options: Options, shape: Shape, rows: NDArray[Any]) -
         along = int(shape[1] >= shape[0])  # the longer axis tells more
         begin = 0 if (along == 1) == (options.get("order") != "hw") else dim // 2
         step = _step(rows[1 if along else shape[1]], begin, begin + dim // 4)
-        sizes = dict.fromkeys(float(f"{shape[along] * step:.{digits}g}") for digits in range(1, 7))
+        turns = range(4 if math.prod(shape) <= _FEW_POINTS else 1)  # where a point may be more than a turn from the next
+        steps = [step % (2.0 * math.pi) + 2.0 * math.pi * turn for turn in turns]
+        sizes = dict.fromkeys(float(f"{shape[along] * one:.{digits}g}") for digits in range(1, 7) for one in steps)
         if shape[0] != shape[1] or abs(step - 1.0) > 1e-2:
             yield from ({**options, "base_size": size} for size in sizes if size > 0.0)
     if name == "video" and dim % 16 == 0 and shape[0] > 1 and shape[-1] > 1:
-        steps = _step(rows[shape[1] * shape[2]], 0, dim // 8), _step(rows[1], dim // 4, dim // 4 + dim // 16 * 3)
+        both = _step(rows[shape[1] * shape[2]], 0, dim // 8), _step(rows[1], dim // 4, dim // 4 + dim // 16 * 3)
         names = "temporal_interpolation_scale", "spatial_interpolation_scale"
-        if min(steps) > 0.0:
-            scales = {called: float(f"{1.0 / step:.5g}") for called, step in zip(names, steps, strict=True)}
+        if min(both) > 0.0:
+            scales = {called: float(f"{1.0 / step:.5g}") for called, step in zip(names, both, strict=True)}
             if set(scales.values()) != {1.0}:
                 yield {**options, **{called: scale for called, scale in scales.items() if scale != 1.0}}
 
