@@ -30,8 +30,9 @@ examples:
   posenc add embeddings.npy -o inputs.npy
   posenc conventions whisper
 
-exit codes: 0; 1 memory, disk, permissions or a package fall short; 2 an argument is wrong; 130 after Ctrl-C;
-141 nobody reads the output; 143 after SIGTERM. An error is one line on stderr. A file that is not complete is not left behind.
+exit codes: 0; 1 memory, disk, permissions or a package fall short; 2 an argument is wrong; verify has 3 and 4; 130 after
+Ctrl-C; 141 nobody reads the output; 143 after SIGTERM. An error is one line on stderr. A file that is not complete is not left
+behind.
 'posenc COMMAND --help' shows a command's arguments."""
 
 
@@ -52,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises
     ------
     SystemExit
-        After ``--help``, ``--version`` and ``bench``; after SIGTERM (143) and SIGHUP (129).
+        After ``--help``, ``--version`` and ``bench``; after ``verify`` if no convention fits (3), or, asked to be strict, an
+        entry is misrounded (4); after SIGTERM (143) and SIGHUP (129).
     """
     try:
         with _exits_by_signals():

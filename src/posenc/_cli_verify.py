@@ -7,22 +7,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc import _cli_options
+
 if TYPE_CHECKING:
     from posenc._match import Match
 
 NO_CONVENTION, NOT_ROUNDED = 3, 4  # exit codes
 
 
-def add_verify(subcommands: Any) -> None:
-    """Add the subcommand and its arguments."""
-    parser = subcommands.add_parser(
+def add_verify(subcommands: "_cli_options.Subcommands[_cli_options.Parser]") -> None:
+    """Add ``posenc verify``."""
+    parser = _cli_options.added(
+        subcommands,
         "verify",
-        allow_abbrev=False,
-        help="say which convention a .npy file follows, and how many of its entries are misrounded",
-        description="Say which convention, base, first position and dtype the table in FILE follows, how many of its entries "
-        "are not the correctly rounded ones, and which is the worst.",
-        epilog=f"The exit code is {NO_CONVENTION} if no convention explains the table; with --strict it is {NOT_ROUNDED} if an "
-        "entry is not the correctly rounded one, or that cannot be told.",
+        _verify,
+        summary="say which convention a .npy file follows, and how many of its entries are misrounded",
+        description="Say which convention, base, first position and dtype the table in FILE follows, how many of its entries\n"
+        "are not the correctly rounded ones, and which is the worst.\n"
+        f"The exit code is {NO_CONVENTION} if no convention explains the table; with --strict it is {NOT_ROUNDED} if an entry is\n"
+        "not the correctly rounded one, or that cannot be told.",
+        examples="  posenc verify pe.npy\n"
+        "  posenc verify pe.npy --strict --json\n"
+        "  posenc verify pe.npy --convention fairseq --base 12345.678",
     )
     parser.add_argument("file", metavar="FILE", help="the .npy file: float32, float64 or float16, the columns last")
     parser.add_argument("--convention", metavar="NAME", help="look for this one only")
@@ -30,8 +36,7 @@ def add_verify(subcommands: Any) -> None:
     parser.add_argument("--first", metavar="N", type=int, help="position of the first row, if it is known")
     parser.add_argument("--sample", metavar="ROWS", type=int, help="compare so many rows only, evenly spread (default: all)")
     parser.add_argument("--strict", action="store_true", help="fail unless every entry is the correctly rounded one")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
-    parser.set_defaults(run=_verify)
+    _cli_options.add_json(parser)
 
 
 def _verify(arguments: argparse.Namespace) -> str:
