@@ -74,6 +74,13 @@ def wheel(session):
     session.run("python", "-m", "pytest", *session.posargs)
 
 
+@nox.session(default=False)
+def bench(session):
+    """The bench with every contender that installs here; arguments go to it: ``nox -s bench -- sweeps --quick``."""
+    session.install(".[bench]")
+    session.run("python", "-m", "bench", *session.posargs)
+
+
 @nox.session(python="3.11", default=False)
 def abi3(session):
     """A wheel of the limited API, its symbols, and the tests on it."""

@@ -1,1 +1,1 @@
-"""The speed and memory of posenc against its goals: ``python -m bench`` from the repository's root."""
+"""The speed and accuracy of posenc and of others: ``python -m bench`` from the repository's root, or of ``posenc.bench``."""

@@ -1,12 +1,15 @@
-"""The side that measures: run by `bench.measure` in a fresh process, answers one line of JSON. See `bench.rows` on imports."""
+"""The side that measures: run by `measure` in a fresh process, answers lines of JSON. See `rows` on imports."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from time import perf_counter, sleep
 
-from bench.rows import ROWS, Pair, Skipped, Task
+from .rows import ROWS, Skipped, Task
 
-Samples = tuple[list[float], list[float]]  # the contender's and the reference's, a pair each round
+Samples = Sequence[list[float]]  # of each side, the contender first: one of each in a round
+
+MARK = "bench: "  # begins a line that is an answer: packages print lines, too
 
 WARM_UP_SECONDS = 0.05
 SETTLE_SECONDS = 0.05  # of calls before a sample: memory last written by other cores takes more than ten calls to forget it
@@ -15,24 +18,39 @@ IDLE_SECONDS = 0.1
 
 
 def main() -> None:
-    """Measure what the command line says: ``row seconds rounds`` or, for one cold call, ``row side``; or ``machine``."""
-    answer: object
-    if sys.argv[1] == "machine":
-        from bench.report import machine
+    """Measure what the command line says, see `answers`."""
+    try:
+        for answer in answers(*sys.argv[1:]):
+            import json
 
-        answer = machine()
-    else:
-        try:
-            answer = measured(int(sys.argv[1]), *sys.argv[2:])
-        except Skipped as reason:
-            answer = {"skipped": str(reason)}
+            print(MARK + json.dumps(answer), flush=True)
+    except Skipped as reason:
+        import json
+
+        print(MARK + json.dumps({"skipped": str(reason)}))
+
+
+def answers(kind: str, *arguments: str) -> Iterable[object]:
+    """What is asked for: ``machine``; a row of the goals, see `measured`; a contender's comparison; a contender's sweep."""
+    if kind == "machine":
+        from .report import machine
+
+        return [machine()]
+    if kind == "row":
+        return [measured(int(arguments[0]), *arguments[1:])]
     import json
 
-    print(json.dumps(answer))
+    if kind == "compare":
+        from .comparison import measured as compared
+
+        return [compared(**json.loads(arguments[0]))]
+    from .sweeps import measured as swept
+
+    return swept(**json.loads(arguments[0]))
 
 
 def measured(number: int, *how: str) -> object:
-    """The measurements of a row: `Samples`, or a number if it is a cold call's."""
+    """The measurements of a row, for so many seconds and rounds: `Samples`; of one side, if its calls are cold: a number."""
     row = ROWS[number]
     pair = row.build()
     if row.mode == "cold":
@@ -42,35 +60,35 @@ def measured(number: int, *how: str) -> object:
     return (warm if row.mode == "warm" else idle)(pair, float(how[0]), int(how[1]))
 
 
-def warm(pair: Pair, seconds: float, rounds: int) -> Samples:
+def warm(sides: Sequence[Task], seconds: float, rounds: int) -> Samples:
     """Seconds a call, each sample a run of calls."""
-    fastest = [warmed_up(task) for task in pair]
-    samples: Samples = ([], [])
+    fastest = [warmed_up(task) for task in sides]
+    samples: Samples = [[] for _ in sides]
     end = perf_counter() + seconds
     while len(samples[0]) < rounds or perf_counter() < end:
-        for side in in_turn(len(samples[0])):
+        for side in in_turn(len(samples[0]), len(sides)):
             for _ in range(round(SETTLE_SECONDS / fastest[side])):
-                pair[side]()
-            samples[side].append(seconds_of(pair[side], max(1, round(SAMPLE_SECONDS / fastest[side]))))
+                sides[side]()
+            samples[side].append(seconds_of(sides[side], max(1, round(SAMPLE_SECONDS / fastest[side]))))
     return samples
 
 
-def idle(pair: Pair, seconds: float, rounds: int) -> Samples:
+def idle(sides: Sequence[Task], seconds: float, rounds: int, pause: float = IDLE_SECONDS) -> Samples:
     """Seconds of single calls, each after a pause."""
-    for task in pair:
+    for task in sides:
         warmed_up(task)
-    samples: Samples = ([], [])
+    samples: Samples = [[] for _ in sides]
     end = perf_counter() + seconds
     while len(samples[0]) < rounds or perf_counter() < end:
-        for side in in_turn(len(samples[0])):
-            sleep(IDLE_SECONDS)
-            samples[side].append(seconds_of(pair[side], 1))
+        for side in in_turn(len(samples[0]), len(sides)):
+            sleep(pause)
+            samples[side].append(seconds_of(sides[side], 1))
     return samples
 
 
-def in_turn(number: int) -> tuple[int, int]:
-    """The order of the two sides in a round: each goes first as often as the other, so that a drift cancels."""
-    return (0, 1) if number % 2 == 0 else (1, 0)
+def in_turn(number: int, sides: int = 2) -> Sequence[int]:
+    """The order of the sides in a round: one way and then back, so that a drift cancels."""
+    return range(sides) if number % 2 == 0 else range(sides)[::-1]
 
 
 def seconds_of(task: Task, calls: int) -> float:

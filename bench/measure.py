@@ -1,4 +1,4 @@
-"""Runs a row's processes and makes a result of what they measure.
+"""Runs the processes that measure, and makes a result of what they measured.
 
 This side loads neither NumPy nor posenc: a process starts with its parent's peak of resident memory for its own, and that of a
 small parent hides nothing.
@@ -13,10 +13,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from bench.child import Samples, in_turn
-from bench.rows import ROWS, Mode, Row
+from .child import MARK, Samples, in_turn
+from .rows import ROWS, Mode, Row
 
 ROOT = Path(__file__).resolve().parent.parent
+
+#: A process knows this package as bench, wherever it is installed: as posenc.bench it would load posenc with the first import.
+START = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import bench.child; del sys.path[0]; bench.child.main()"
+
+#: Variables that say how many threads the contenders use.
+THREADS = ("POSENC_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
 #: Variables that change how fast NumPy is, and the one that leaves an editable package without the bytecode of an installed.
 SCRUBBED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
@@ -70,12 +76,20 @@ class Bench:
             self.environment["POSENC_NUM_THREADS"] = str(threads)
 
     def ask(self, *arguments: object) -> Any:
-        """The answer of `bench.child` in a fresh process."""
-        command = [sys.executable, "-c", "from bench.child import main; main()", *map(str, arguments)]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise Failed(done.stderr.strip() or f"exit code {done.returncode}")
-        return json.loads(done.stdout.splitlines()[-1])
+        """The answer of `child` in a fresh process."""
+        answers, error = self.asked(*arguments)
+        if error:
+            raise Failed(error)
+        return answers[-1]
+
+    def asked(self, *arguments: object, threads: int | None = None) -> tuple[list[Any], str]:
+        """All answers of a fresh process, and the words of the error that ended it, if one did."""
+        command = [sys.executable, "-c", START, *map(str, arguments)]
+        environment = self.environment | ({} if threads is None else dict.fromkeys(THREADS, str(threads)))
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        error = (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
+        lines = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
+        return list(map(json.loads, lines)), error
 
     def result(self, number: int, kernel: str) -> Result:
         """Measure row ``number`` and hold it against the goal of ``kernel``."""
@@ -83,7 +97,7 @@ class Bench:
         effort, goal = self.efforts[row.mode], row.goal(kernel)
         try:
             is_cold = row.mode in ("cold", "memory")
-            answer = self._cold(number, effort) if is_cold else self.ask(number, *effort)
+            answer = self._cold(number, effort) if is_cold else self.ask("row", number, *effort)
         except Failed as error:
             return Result(goal=goal, verdict=f"error: {error}")
         if isinstance(answer, dict):
@@ -92,14 +106,14 @@ class Bench:
 
     def _cold(self, number: int, effort: Effort) -> Samples | dict[str, str]:
         for side in (0, 1):  # files are read into memory
-            answer = self.ask(number, side)
+            answer = self.ask("row", number, side)
             if isinstance(answer, dict):
                 return answer
-        samples: Samples = ([], [])
+        samples: Samples = [[], []]
         end = perf_counter() + effort.seconds
         while len(samples[0]) < effort.rounds or perf_counter() < end:
             for side in in_turn(len(samples[0])):
-                samples[side].append(self.ask(number, side))
+                samples[side].append(self.ask("row", number, side))
         return samples
 
 

@@ -1,62 +1,18 @@
-"""What posenc is measured against: the same tables as people write them by hand."""
+"""What posenc is held against in the rows of the goals, where it is no table of a contender."""
 
 import importlib
-import importlib.util
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-BASE = 10000.0
-
-
-def python_loop(length: int, dim: int) -> list[list[float]]:
-    """Plain Python, an entry at a time. ``dim`` is even, here and below."""
-    frequencies = [BASE ** (-k / dim) for k in range(0, dim, 2)]
-    rows = []
-    for position in range(length):
-        row = []
-        for frequency in frequencies:
-            angle = position * frequency
-            row.append(math.sin(angle))
-            row.append(math.cos(angle))
-        rows.append(row)
-    return rows
-
-
-def numpy_float64(positions: int | NDArray[Any], dim: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """NumPy with angles, sines and cosines in float64, stored as ``dtype``, of so many positions or of these."""
-    positions = np.arange(positions) if isinstance(positions, int) else positions
-    frequencies = np.exp(np.arange(0, dim, 2) * (-math.log(BASE) / dim))
-    angles = positions[:, None] * frequencies
-    pe = np.empty((len(positions), dim), dtype)
-    pe[:, 0::2] = np.sin(angles)
-    pe[:, 1::2] = np.cos(angles)
-    return pe
-
-
-def numpy_float32(positions: int | NDArray[Any], dim: int) -> NDArray[np.float32]:
-    """NumPy with everything in float32, of so many positions or of these."""
-    positions = np.arange(positions) if isinstance(positions, int) else positions
-    step = np.float32(-math.log(BASE) / dim)
-    frequencies = np.exp(np.arange(0, dim, 2, dtype=np.float32) * step)
-    angles = positions.astype(np.float32)[:, None] * frequencies
-    pe = np.empty((len(positions), dim), np.float32)
-    pe[:, 0::2] = np.sin(angles)
-    pe[:, 1::2] = np.cos(angles)
-    return pe
-
-
-def has_torch() -> bool:
-    """Whether `torch_float32` can run."""
-    return importlib.util.find_spec("torch") is not None
+from .contenders.timm_grid import builder as timm_builder
 
 
 def timm_grid(height: int, width: int, dim: int) -> object:
     """A grid by timm's own function."""
-    return importlib.import_module("timm.layers.pos_embed_sincos").build_sincos2d_pos_embed([height, width], dim)
+    return timm_builder()([height, width], dim)
 
 
 def diffusers_grid(*shape: int) -> object:
@@ -80,17 +36,6 @@ def transformers_cache(length: int, dim: int) -> Callable[[], object]:
             return module(x, positions)
 
     return forward
-
-
-def torch_float32(length: int, dim: int) -> object:
-    """PyTorch's usual table, in its default dtype."""
-    torch: Any = importlib.import_module("torch")
-    frequencies = torch.exp(torch.arange(0, dim, 2).float() * (-math.log(BASE) / dim))
-    angles = torch.arange(length).float().unsqueeze(1) * frequencies
-    pe = torch.zeros(length, dim)
-    pe[:, 0::2] = torch.sin(angles)
-    pe[:, 1::2] = torch.cos(angles)
-    return pe
 
 
 def torch_module(x: NDArray[Any], table: NDArray[Any]) -> Callable[[], object]:

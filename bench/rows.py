@@ -1,6 +1,6 @@
 """The rows of the speed table, as data. A new one is a line in `ROWS`, and a function that builds its pair if none here does.
 
-Invariant: this module and `bench.child` import nothing that NumPy does not, and NumPy and posenc only inside functions, so that
+Invariant: this module and `child` import nothing that NumPy does not, and NumPy and posenc only inside functions, so that
 a fresh process can still measure an import or a first call whole.
 """
 
@@ -12,7 +12,7 @@ Task = Callable[[], object]
 Pair = tuple[Task, Task]  # contender, reference
 Shape = tuple[int, int]
 
-#: How a row is measured, see `bench.child`:
+#: How a row is measured, see `child`:
 #: warm    calls back to back, in one process
 #: idle    single calls, each after a pause, in one process
 #: cold    the first call, each in a fresh process
@@ -89,11 +89,14 @@ def warm_and(recipe: str, shape: Shape) -> Pair:
 
 
 def reference(recipe: str, shape: Shape) -> Task:
-    """A function of `bench.recipes`, with its arguments."""
-    from bench import recipes
+    """The table of a contender, or a function of `recipes`."""
+    from . import recipes
+    from .contenders import NAMES, contender
 
-    if recipe == "torch_float32" and not recipes.has_torch():
-        raise Skipped("torch is not installed")
+    if recipe in NAMES:
+        found = contender(recipe)
+        runs_here(found.load)
+        return partial(found.table, *shape)
     return partial(getattr(recipes, recipe), *shape)
 
 
@@ -167,11 +170,9 @@ def sum_and(recipe: str, shape: tuple[int, int, int]) -> Pair:
 
     x, table = np.zeros(shape, np.float32), posenc.table(*shape[1:])
     if recipe == "torch":
-        from bench import recipes
+        from . import recipes
 
-        if not recipes.has_torch():
-            raise Skipped("torch is not installed")
-        return partial(posenc.add, x), recipes.torch_module(x, table)
+        return partial(posenc.add, x), runs_here(partial(recipes.torch_module, x, table))
     return partial(posenc.add, x, out=x), partial(np.add, x, table, out=x)
 
 
@@ -180,13 +181,14 @@ def encode_and(recipe: str, dtype: str, shape: Shape) -> Pair:
     import numpy as np
 
     import posenc
-    from bench import recipes
+
+    from .contenders import numpy_float32, numpy_float64
 
     positions = np.random.default_rng(0).random(shape[0]) * 10_000
     task = partial(posenc.encode, positions, shape[1], out=np.empty(shape, dtype))
     if recipe == "numpy_float64":
-        return task, partial(recipes.numpy_float64, positions, shape[1], dtype)
-    return task, partial(recipes.numpy_float32, positions, shape[1])
+        return task, partial(numpy_float64.encode, positions, shape[1], dtype)
+    return task, partial(numpy_float32.encode, positions, shape[1])
 
 
 def packed_and_table(shape: Shape) -> Pair:
@@ -206,20 +208,21 @@ def rotate_and(recipe: str, shape: tuple[int, int, int, int]) -> Pair:
     import numpy as np
 
     import posenc
-    from bench import recipes
+
+    from . import recipes
 
     x, positions = np.ones(shape, np.float32), np.arange(shape[-2])
-    if recipe == "torch" and not recipes.has_torch():
-        raise Skipped("torch is not installed")
     rope = posenc.convention("rope_halves", shape[-1])
     sines, cosines = rope.sincos(positions, duplicate="halves")
-    return partial(rope.rotate, x, positions), recipes.rope(x, cosines, sines, by_torch=recipe == "torch")
+    by_hand = runs_here(partial(recipes.rope, x, cosines, sines, by_torch=recipe == "torch"))
+    return partial(rope.rotate, x, positions), by_hand
 
 
 def grid_and(recipe: str, convention: str, shape: tuple[int, ...]) -> Pair:
     """A new grid, and that of a package's own function."""
     import posenc
-    from bench import recipes
+
+    from . import recipes
 
     *points, dim = shape
     task = partial(getattr(recipes, recipe), *shape)
@@ -230,7 +233,8 @@ def grid_and(recipe: str, convention: str, shape: tuple[int, ...]) -> Pair:
 def cache_and_transformers(shape: Shape) -> Pair:
     """A new rotary cache, and that of transformers."""
     import posenc
-    from bench import recipes
+
+    from . import recipes
 
     schedule = posenc.rope.default(shape[1])
     forward = runs_here(partial(recipes.transformers_cache, *shape))

@@ -108,7 +108,11 @@ def test_what_a_wheel_holds():
     assert {"py.typed", "_core.pyi"} <= inside
     assert all(name.endswith((".py", ".pyi", "py.typed")) for name in inside - core)
     if SOURCE.exists():
-        assert {name for name in inside if name.endswith(".py")} == {name for name in files(SOURCE) if name.endswith(".py")}
+        own, bench = (
+            {prefix + name for name in files(folder) if name.endswith(".py")}
+            for prefix, folder in (("", SOURCE), ("bench/", ROOT / "bench"))
+        )
+        assert {name for name in inside if name.endswith(".py")} == own | bench
     licences = {name.split("/licenses/", 1)[1] for name in names if "/licenses/" in name}
     of_runtimes = ("GCC-exception-3.1.txt", "GPL-3.0.txt", "runtimes.txt")
     assert licences == {"LICENSE", *(f"src/licenses/{name}" for name in of_runtimes)}
@@ -178,7 +182,7 @@ def test_workflows_trust_only_what_they_name(path):
 
 
 @in_checkout
-@pytest.mark.parametrize("folder", ["src/posenc", "src/posenc/kernel", "tests", "bench"])
+@pytest.mark.parametrize("folder", ["src/posenc", "src/posenc/kernel", "tests", "bench", "bench/contenders"])
 def test_contributing_lists_every_file_and_no_other(folder):
     section = text(".github", "CONTRIBUTING.md").split(f"### `{folder}/`\n")[1].split("\n#")[0]
     listed = re.findall(r"^\| `(.+?)` \| \S", section, re.MULTILINE)
