@@ -10,7 +10,7 @@ Points = list[dict[str, Any]]
 #: Colours that those who see few colours tell apart (Okabe and Ito), and a marker for each.
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#999999")
 MARKERS = "osD^vP*X"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "posenc",
     "svg.fonttype": "path",
     "font.size": 11,
@@ -36,7 +36,6 @@ def write(sweeps: dict[str, Any], titles: dict[str, str], folder: Path) -> list[
     written = []
     known = {sweep["name"]: sweep["points"] for sweep in sweeps["sweeps"]}
     with matplotlib.rc_context(STYLE):
-        matplotlib.use("agg")
         for name, figure in FIGURES.items():
             drawn = figure(known, titles)
             for kind, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
