@@ -24,8 +24,8 @@ def add_verify(subcommands: "_cli_options.Subcommands[_cli_options.Parser]") -> 
         summary="say which convention a .npy file follows, and how many of its entries are misrounded",
         description="Say which convention, base, first position and dtype the table in FILE follows, how many of its entries\n"
         "are not the correctly rounded ones, and which is the worst.\n"
-        f"The exit code is {NO_CONVENTION} if no convention explains the table; with --strict it is {NOT_ROUNDED} if an entry is\n"
-        "not the correctly rounded one, or that cannot be told.",
+        f"The exit code is {NO_CONVENTION} if no convention explains the table; with --strict it is {NOT_ROUNDED} if an entry\n"
+        "is not the correctly rounded one, or that cannot be told.",
         examples="  posenc verify pe.npy\n"
         "  posenc verify pe.npy --strict --json\n"
         "  posenc verify pe.npy --convention fairseq --base 12345.678",
