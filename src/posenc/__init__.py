@@ -61,7 +61,9 @@ _LATER = {  # imported when they are asked for, from these modules: a fifth of t
     "plot": "plot",
     "rope": "rope",
     "schemes": "schemes",
+    "torch": "torch",
 }
+_NEED_MORE = {"torch"}  # other packages: those who try every name of dir() need not have them
 
 
 def __getattr__(name: str) -> Any:
@@ -75,4 +77,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *(_LATER.keys() - _NEED_MORE)})
