@@ -32,6 +32,7 @@ LEVELS = [
     {"_functions", "_counting", "conventions", "schemes", "_schedules", "_match"},
     {"_axes", "_recipes"},
     {"plot"},
+    {"dask"},
     {"_grids", "_naming", "_rope_config"},
     {"_grid", "_identify_sequence", "_torch_ops", "rope"},
     {"_identify_grid", "_torch_arguments"},

@@ -53,6 +53,7 @@ _LATER = {  # imported when they are asked for, from these modules: a fifth of t
     "Convention": "conventions",
     "convention": "conventions",
     "conventions": "conventions",
+    "dask": "dask",
     "GRIDS": "_grids",
     "GridConvention": "_grids",
     "Match": "_match",
