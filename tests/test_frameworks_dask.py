@@ -54,7 +54,7 @@ def c_order(array):
 def same(lazy, want):
     """The bits of ``want``, in whole and in each block, and what dask knew before."""
     got = lazy.compute()
-    assert isinstance(got, np.ndarray if lazy.ndim else np.generic)
+    assert isinstance(got, np.ndarray) or lazy.ndim == 0
     assert (lazy.shape, lazy.dtype) == (got.shape, got.dtype) == (want.shape, want.dtype)
     assert type(lazy._meta) is np.ndarray
     assert lazy._meta.dtype == want.dtype
