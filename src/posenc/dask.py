@@ -117,7 +117,7 @@ def encode(
     Returns
     -------
     dask.array.Array, shape positions.shape + (dim,)
-        The chunks of ``positions``, and whole rows.
+        The chunks of ``positions``, cut further where those of a dask array ``where`` end, and whole rows.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def add(
     Returns
     -------
     dask.array.Array, the shape and dtype of ``x``
-        The chunks of ``x``, and whole rows.
+        The chunks of ``x``, cut further where those of dask arrays ``positions`` and ``where`` end, and whole rows.
 
     Raises
     ------
