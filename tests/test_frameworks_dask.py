@@ -114,6 +114,23 @@ def test_slices(chunks):
             same(lazy[index], c_order(want[index]))
 
 
+def test_a_table_as_dask_may_read_it():
+    """Lists too: which of them come from the fusion of slices depends on dask's version."""
+    want = posenc.table(100, 10, start=-4, dtype="float64")
+    read = posenc.dask._Table(posenc.Encoding(10), range(-4, 96), np.dtype("float64"), 1)
+    for index in (
+        np.s_[5, 3],
+        np.s_[5, :],
+        np.s_[90:7:-3, 2],
+        np.s_[[80, 3], 1:4],
+        np.s_[np.array([7, 7]), :],
+        np.s_[4:9, [5, 0]],
+    ):
+        assert read[index].tobytes() == c_order(want[index]).tobytes()
+        assert read[index].shape == want[index].shape
+        assert read[index].base is None or read[index].base.nbytes < want.nbytes
+
+
 def test_of_a_block_the_rows_of_a_slice_are_computed():
     """The block has 2**66 bytes; MPFR has the rows."""
     lazy = posenc.dask.table(2**60, 256, dtype="float64", chunks=2**55)
@@ -126,6 +143,7 @@ def test_of_a_block_the_rows_of_a_slice_are_computed():
 def test_a_graph_holds_no_data():
     few, many = (pickle.dumps(posenc.dask.table(10**k, 512, chunks=10 ** (k - 3)).dask) for k in (6, 12))
     assert len(few) < len(many) < 20_000  # a thousand sizes of chunks are most of it
+    assert len(posenc.dask.table(1000, 8).dask.layers) == 1
     summed = posenc.dask.add(da.zeros((1000, 8), chunks=(10, 8)), where=True)
     assert len(pickle.dumps(summed.dask)) < 60_000
 
@@ -249,6 +267,9 @@ def test_add_at_positions():
             same(got, want)
             cuts = (da.from_array(array, chunks=cut(*shape)) for array in (positions, where))
             same(posenc.dask.add(lazy, dim=encoding, **dict(zip(("positions", "where"), cuts, strict=True))), want)
+    whole_rows = da.from_array(x, chunks=(4, 2, 3, -1))
+    got = posenc.dask.add(whole_rows, dim=encoding, positions=np.arange(40).reshape(5, 8), where=[True] * 8)
+    assert not any("rechunk" in name for name in got.dask.layers)  # what is in memory is cut as x is
     same(posenc.dask.add(lazy, dim=encoding, positions=range(8, 0, -1)), encoding.add(x, positions=range(8, 0, -1)))
 
 
