@@ -448,7 +448,7 @@ def client():
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
-            processes=True, n_workers=2, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=None
+            processes=True, n_workers=2, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
