@@ -60,7 +60,7 @@ def checked_range(positions: range, name: str = "positions") -> range | NDArray[
         length = len(positions)
     except OverflowError:
         raise MemoryError(f"{name} is {positions}, of more numbers than can be allocated") from None
-    return positions if length < 2 or abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
+    return positions if abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
 
 
 def of_kind(name: str, value: Any, kinds: str, right: str) -> NDArray[Any]:
