@@ -1,6 +1,7 @@
 """What posenc is held against in the rows of the goals, where it is no table of a contender."""
 
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .contenders.timm_grid import builder as timm_builder
+
+DASK_ROWS = 4096  # of a block
 
 
 def timm_grid(height: int, width: int, dim: int) -> object:
@@ -50,6 +53,27 @@ def torch_module(x: NDArray[Any], table: NDArray[Any]) -> Callable[[], object]:
             return embeddings + pe[:, :n]
 
     return forward
+
+
+def posenc_module(x: NDArray[Any]) -> Callable[[], object]:
+    """The module of `posenc.torch`, in inference."""
+    torch: Any = importlib.import_module("torch")
+    module = importlib.import_module("posenc.torch").PositionalEncoding(x.shape[-1]).eval()
+    embeddings = torch.from_numpy(x)
+
+    def forward() -> object:
+        with torch.no_grad():
+            return module(embeddings)
+
+    return forward
+
+
+def dask_float32(length: int, dim: int) -> Any:
+    """A dask array in float32, in blocks of `DASK_ROWS` rows."""
+    da: Any = importlib.import_module("dask.array")
+    frequencies = da.exp(da.arange(0, dim, 2, chunks=-1, dtype=np.float32) * np.float32(-math.log(10000.0) / dim))
+    angles = da.arange(length, chunks=DASK_ROWS, dtype=np.float32)[:, None] * frequencies
+    return da.stack([da.sin(angles), da.cos(angles)], axis=-1).reshape(length, dim)
 
 
 def rope(x: NDArray[Any], cosines: NDArray[Any], sines: NDArray[Any], *, by_torch: bool) -> Callable[[], object]:

@@ -241,6 +241,30 @@ def cache_and_transformers(shape: Shape) -> Pair:
     return partial(posenc.rope.cache, shape[0], schedule, layout="halves"), forward
 
 
+def torch_modules(shape: tuple[int, int, int]) -> Pair:
+    """Encodings added to tensors by `posenc.torch`, and by the tutorial's module with a table that is there already."""
+    import numpy as np
+
+    import posenc
+
+    from . import recipes
+
+    x = np.zeros(shape, np.float32)
+    theirs = runs_here(partial(recipes.torch_module, x, posenc.table(*shape[1:])))
+    return recipes.posenc_module(x), theirs
+
+
+def dask_arrays(shape: Shape) -> Pair:
+    """A table of `posenc.dask` and that of a recipe, in blocks of as many rows, computed by threads."""
+    import posenc
+
+    from . import recipes
+
+    recipe = runs_here(partial(recipes.dask_float32, *shape))
+    table = posenc.dask.table(*shape, chunks=recipes.DASK_ROWS)
+    return partial(table.compute, scheduler="threads"), partial(recipe.compute, scheduler="threads")
+
+
 def runs_here(task: Callable[[], Any]) -> Any:
     """The task's result, or a skip that says which package is missing."""
     try:
@@ -319,6 +343,12 @@ ROWS = (
         *("rope.cache float32 131072x128, new", "transformers", (10, 10), "warm", SPEEDUP),
         partial(cache_and_transformers, (131072, 128)),
     ),
+    Row(
+        *("posenc.torch float32 32x512x512, a new tensor", "torch module", None, "warm", SPEEDUP),
+        partial(torch_modules, (32, 512, 512)),
+    ),
+    Row("posenc.torch float32 1x1x512, a step", "torch module", None, "warm", SPEEDUP, partial(torch_modules, (1, 1, 512))),
+    Row("posenc.dask float32 65536x512, computed", "dask recipe", None, "warm", SPEEDUP, partial(dask_arrays, (65536, 512))),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
     Row("table float32 2048x512, first call", "threads=1", (2.0, 2.0), "cold", RATIO, partial(default_and_one, MIDDLE)),

@@ -1,6 +1,7 @@
 """What Sphinx builds the site with: ``python -m sphinx -W --keep-going -n docs docs/_build``."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import posenc
@@ -30,6 +31,7 @@ myst_heading_anchors = 3
 # Docstrings say the types, so signatures need not.
 autodoc_typehints = "none"
 autosummary_generate = False
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]  # without it a signature is less than it is
 numpydoc_show_class_members = False
 default_role = "py:obj"
 

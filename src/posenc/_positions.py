@@ -57,7 +57,7 @@ def checked_range(positions: range, name: str = "positions") -> range | NDArray[
     for p in (*positions[:1], *positions[-1:]):
         _check.integer(name, p)
     try:
-        length = len(positions)
+        len(positions)
     except OverflowError:
         raise MemoryError(f"{name} is {positions}, of more numbers than can be allocated") from None
     return positions if abs(positions.step) <= _check.INT64_MAX else np.array(list(positions), np.int64)
