@@ -204,6 +204,8 @@ COMMANDS = {
     "add": "output scale axis start positions force threads quiet json convention extra base layout cos-first odd amplitude",
     "conventions": "dim position json",
     "info": "json",
+    "plot": "output force dim length start width height dpi convention extra base layout cos-first odd amplitude",
+    "verify": "convention base first sample strict json",
 }
 
 
@@ -211,7 +213,7 @@ def test_help_of_all() -> None:
     assert (run("--version").stdout, run("--version").returncode) == (f"posenc {posenc.__version__}\n", 0)
     text = run("--help").stdout
     assert re.search(r"^ +table +write a table", text, re.MULTILINE)
-    assert {int(code) for code in re.findall(r"\b\d+\b", text.split("exit codes: ")[1])} == {0, 1, 2, 130, 141, 143}
+    assert {int(code) for code in re.findall(r"\b\d+\b", text.split("exit codes: ")[1])} == {0, 1, 2, 3, 4, 130, 141, 143}
     listed = re.findall(r"^ {4}(\w+)(?: |$)", text, re.MULTILINE)
     assert set(listed) >= {*COMMANDS, "bench"}
 

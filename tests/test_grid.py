@@ -489,7 +489,7 @@ ERRORS = [
     ({"dtype": "float64"}, TypeError, "dtype is float64 and out has dtype float32; they must agree"),
     ({"threads": 0}, ValueError, "threads is 0"),
     ({"threads": True}, TypeError, "threads must be an integer"),
-    ({"out": OUT.tolist()}, TypeError, "out must be an ndarray, not list"),
+    ({"out": OUT.tolist()}, TypeError, "out must be an ndarray, or floats with a buffer or __dlpack__, not list"),
     *[
         ({"out": out}, TypeError, "out has dtype .*; it must be float32, float64")
         for out in (OUT.astype(int), OUT.astype(">f4"))
