@@ -30,6 +30,7 @@ LEVELS = [
     {"_pairs"},
     {"_encoding"},
     {"_functions", "_counting", "conventions", "schemes", "_schedules", "_match"},
+    {"arrow"},
     {"_axes", "_recipes"},
     {"plot"},
     {"dask"},

@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 _LATER = {  # imported when they are asked for, from these modules: a fifth of the import's time
+    "arrow": "arrow",
     "CONVENTIONS": "conventions",
     "Convention": "conventions",
     "convention": "conventions",
