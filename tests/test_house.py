@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "posenc"
 
 #: Each module imports only from those before it.
 LEVELS = [
-    {"_version", "_core", "_check", "_exact", "_cache", "_phases"},
+    {"_version", "_core", "_check", "_exact", "_cache", "_columns", "_phases"},
     {"_load"},
     {"_foreign"},
     {"frequencies", "_threads"},
