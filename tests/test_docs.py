@@ -12,7 +12,7 @@ import posenc
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
-MODULES = [f"posenc.{name}" for name in ("conventions", "dask", "frequencies", "plot", "rope", "schemes")]
+MODULES = [f"posenc.{name}" for name in ("arrow", "conventions", "dask", "frequencies", "plot", "rope", "schemes")]
 if importlib.util.find_spec("torch"):
     MODULES.append("posenc.torch")
 

@@ -3,6 +3,7 @@
 What the rows are to be is said by `posenc.encode` and `posenc.add` of ndarrays, which other tests hold against MPFR.
 """
 
+import doctest
 import tempfile
 
 import numpy as np
@@ -346,6 +347,11 @@ def test_what_is_refused(pa):
     refused(ValueError, lambda: add(turned), "permutation [1, 0]")
     straight = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [3, 4], permutation=[0, 1]), x.storage)
     assert of(add(straight)) == of(add(x))
+
+
+def test_examples_of_the_docstrings(pa):
+    failed, tried = doctest.testmod(posenc.arrow)
+    assert (failed, tried > 0) == (0, True)
 
 
 def test_without_pyarrow(monkeypatch):

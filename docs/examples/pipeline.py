@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Dataset, get_worker_info
+from torch.utils.data import BatchSampler, DataLoader, Dataset
 
 import posenc
 
@@ -84,8 +84,8 @@ class Embedded(Dataset):
         with clock.of("positions"):
             if self.table is not None:
                 x += self.table[self.positions[rows]]
-            else:  # in place, as nobody else has x; one thread, as the other workers have the other processors
-                posenc.add(x, positions=self.positions[rows], out=x, threads=1 if get_worker_info() else None)
+            else:  # in place, as nobody else has x; in a worker by one thread, without being told
+                posenc.add(x, positions=self.positions[rows], out=x)
         return rows, x, dict(clock)
 
 
