@@ -105,6 +105,11 @@ def test_encode_keeps_nulls_and_does_not_look_at_them(pa):
     assert leaf(got)[4:8].to_pylist() == [0.0] * 4
     assert of(posenc.arrow.encode(positions[1:], 4)) == of(got)[1:]
     refused(ValueError, lambda: posenc.arrow.encode(beneath, 4), "positions[1] is nan")
+    values = pa.array([0.0, 7.0, np.nan, np.nan, 3.0, 2.0])
+    pairs = pa.Array.from_buffers(pa.list_(pa.float64(), 2), 3, [bitmap], children=[values])
+    assert of(posenc.arrow.encode(pairs, 1)) == [
+        posenc.encode(p, 1).ravel().tolist() if p else None for p in ([0, 7], None, [3, 2])
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 17])
@@ -249,6 +254,8 @@ def test_add_at_positions(pa):
         assert [len(chunk) for chunk in got.chunks] == [5, 13]
         assert of(got) == want
     assert of(posenc.arrow.add(chunked, positions=range(18))) == posenc.add(rows).tolist()
+    scaled = posenc.arrow.add(column, positions=at, scale=0.75, threads=1, layout="concatenated")
+    assert of(scaled) == posenc.add(rows, positions=at, scale=0.75, layout="concatenated").tolist()
     whole = tensors(pa, X)
     assert of(posenc.arrow.add(whole, positions=[7, 0, 2])) == flat(posenc.add(X, positions=[7, 0, 2]))
     each = np.arange(18).reshape(6, 3)
