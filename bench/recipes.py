@@ -68,6 +68,23 @@ def posenc_module(x: NDArray[Any]) -> Callable[[], object]:
     return forward
 
 
+def arrow_lists(x: NDArray[Any], ends: NDArray[Any], table: NDArray[Any]) -> tuple[Any, Callable[[], object]]:
+    """A column of Arrow whose lists are the rows of ``x`` up to each end, and its sum with the table's rows by NumPy."""
+    pa: Any = importlib.import_module("pyarrow")
+    dim = x.shape[1]
+
+    def wrapped(rows: NDArray[Any]) -> Any:
+        return pa.ListArray.from_arrays(ends.astype(np.int32), pa.FixedSizeListArray.from_arrays(rows.reshape(-1), dim))
+
+    column = wrapped(x)
+
+    def add() -> object:
+        positions = np.concatenate([np.arange(n) for n in np.diff(ends)])
+        return wrapped(column.values.flatten().to_numpy().reshape(-1, dim) + table[positions])
+
+    return column, add
+
+
 def dask_float32(length: int, dim: int) -> Any:
     """A dask array in float32, in blocks of `DASK_ROWS` rows."""
     da: Any = importlib.import_module("dask.array")

@@ -265,6 +265,22 @@ def dask_arrays(shape: Shape) -> Pair:
     return partial(table.compute, scheduler="threads"), partial(recipe.compute, scheduler="threads")
 
 
+def arrow_lists(shape: Shape) -> Pair:
+    """Encodings added to a column of lists of 100 to 899 rows, and NumPy's sum with a table that is there already."""
+    import numpy as np
+
+    import posenc
+
+    from . import recipes
+
+    rows, dim = shape
+    ends = np.cumsum([0, *np.random.default_rng(0).integers(100, 900, rows // 100)])
+    ends = ends[ends <= rows]
+    x, table = np.ones((int(ends[-1]), dim), np.float32), posenc.table(900, dim)
+    column, recipe = runs_here(partial(recipes.arrow_lists, x, ends, table))
+    return partial(posenc.arrow.add, column), recipe
+
+
 def runs_here(task: Callable[[], Any]) -> Any:
     """The task's result, or a skip that says which package is missing."""
     try:
@@ -348,6 +364,7 @@ ROWS = (
         partial(torch_modules, (32, 512, 512)),
     ),
     Row("posenc.torch float32 1x1x512, a step", "torch module", None, "warm", SPEEDUP, partial(torch_modules, (1, 1, 512))),
+    Row("posenc.arrow float32 65536x512 in lists, new", "NumPy", None, "warm", SPEEDUP, partial(arrow_lists, (65536, 512))),
     Row("posenc.dask float32 65536x512, computed", "dask recipe", None, "warm", SPEEDUP, partial(dask_arrays, (65536, 512))),
     Row("table float32 2048x512, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, MIDDLE)),
     Row("table float32 8192x1024, after 0.1 s idle", "threads=1", (1.3, 1.3), "idle", RATIO, partial(default_and_one, LARGE)),
