@@ -3,6 +3,7 @@
 import importlib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,13 @@ def torch_module(x: NDArray[Any], table: NDArray[Any]) -> Callable[[], object]:
             return embeddings + pe[:, :n]
 
     return forward
+
+
+def torch_in_place(x: NDArray[Any], table: NDArray[Any]) -> tuple[Any, Callable[[], object]]:
+    """A tensor of the memory of ``x``, and its sum with the table in place."""
+    torch: Any = importlib.import_module("torch")
+    tensor, pe = torch.from_numpy(x), torch.from_numpy(table)
+    return tensor, partial(tensor.add_, pe)
 
 
 def posenc_module(x: NDArray[Any]) -> Callable[[], object]:

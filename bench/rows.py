@@ -254,6 +254,19 @@ def torch_modules(shape: tuple[int, int, int]) -> Pair:
     return recipes.posenc_module(x), theirs
 
 
+def tensor_in_place(shape: tuple[int, int, int]) -> Pair:
+    """Encodings added to a tensor in place by `posenc.add`, and by torch with a table that is there already."""
+    import numpy as np
+
+    import posenc
+
+    from . import recipes
+
+    x = np.zeros(shape, np.float32)
+    tensor, theirs = runs_here(partial(recipes.torch_in_place, x, posenc.table(*shape[1:])))
+    return partial(posenc.add, tensor, out=tensor), theirs
+
+
 def dask_arrays(shape: Shape) -> Pair:
     """A table of `posenc.dask` and that of a recipe, in blocks of as many rows, computed by threads."""
     import posenc
@@ -358,6 +371,10 @@ ROWS = (
     Row(
         *("rope.cache float32 131072x128, new", "transformers", (10, 10), "warm", SPEEDUP),
         partial(cache_and_transformers, (131072, 128)),
+    ),
+    Row(
+        *("add float32 32x512x512, in place, a tensor", "torch add_, ready", None, "warm", RATIO),
+        partial(tensor_in_place, (32, 512, 512)),
     ),
     Row(
         *("posenc.torch float32 32x512x512, a new tensor", "torch module", None, "warm", SPEEDUP),
