@@ -37,6 +37,8 @@ def apart(given: AnyArray, out: NDArray[Any]) -> AnyArray:
 
 def is_same(given: NDArray[Any], out: NDArray[Any]) -> bool:
     """Whether it is the same elements."""
+    if given is out:
+        return True
     return given.dtype == out.dtype and given.strides == out.strides and given.ctypes.data == out.ctypes.data
 
 
@@ -48,20 +50,20 @@ def varying(points: _positions.Points, lead: tuple[int, ...]) -> list[bool]:
 
 def axes(varies: Sequence[bool], x: NDArray[Any], out: NDArray[Any], where: NDArray[np.bool_] | None) -> tuple[Axes, Axes]:
     """The axes along which positions go, and the rest, but the last; neighbours in memory are one."""
-    lead = x.shape[:-1]
-    steps = where.strides if where is not None else (0,) * len(lead)
-    all_axes = list(zip(lead, x.strides[:-1], out.strides[:-1], steps, strict=True))
-    rows = [axis for axis, goes in zip(all_axes, varies, strict=True) if goes]
-    batch = [axis for axis, goes in zip(all_axes, varies, strict=True) if not goes]
+    steps = where.strides if where is not None else (0,) * len(varies)
+    rows: Axes = []
+    batch: Axes = []
+    for goes, size, x_step, out_step, where_step in zip(varies, x.shape, x.strides, out.strides, steps, strict=False):
+        (rows if goes else batch).append((size, x_step, out_step, where_step))
     return _merged(rows), _merged(batch)
 
 
 def _merged(given: Axes) -> Axes:
     merged: Axes = []
-    for size, *steps in given:
+    for size, x_step, out_step, where_step in given:
         if size == 1:
             continue
-        if merged and all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
+        if merged and merged[-1][1:] == (size * x_step, size * out_step, size * where_step):
             size *= merged.pop()[0]
-        merged.append((size, steps[0], steps[1], steps[2]))
+        merged.append((size, x_step, out_step, where_step))
     return merged
