@@ -660,6 +660,65 @@ def test_only_encodings_are_read():
             ops.encoding_of(text)
 
 
+# ---- who looks on ----------------------------------------------------------------------------------------------------
+
+
+class Seen(torch.utils._python_dispatch.TorchDispatchMode):
+    """Notes which operators are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_modes_see_the_operator():
+    module, x = room.PositionalEncoding(8), given(2, 3, 8)
+    with Seen() as seen:
+        made = module(x)
+    assert "posenc.add.default" in seen.names
+    assert torch.equal(made, module(x))
+
+
+def test_tensors_of_other_classes_see_the_operator():
+    names = []
+
+    class Tensor(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            names.append(str(function))
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    module, x = room.PositionalEncoding(8), given(2, 3, 8)
+    assert torch.equal(module(x.as_subclass(Tensor)).as_subclass(torch.Tensor), module(x))
+    assert "posenc.add.default" in names
+
+
+@pytest.mark.filterwarnings("ignore")  # a trace warns of every comparison, and of being deprecated
+def test_a_trace_has_the_operator():
+    module = room.PositionalEncoding(8).eval()
+    traced = torch.jit.trace(module, given(2, 3, 8), check_trace=False)
+    x = given(4, 7, 8, seed=1)
+    assert torch.equal(traced(x), module(x))
+
+
+def test_one_who_looks_on_and_one_who_does_not_see_the_same(monkeypatch):
+    module, x = room.PositionalEncoding(8, scale=3.0), given(2, 3, 8)
+    alone = module(x)
+    monkeypatch.setattr(ops, "_ONLOOKERS", [lambda: True])
+    assert torch.equal(module(x), alone)
+
+
+def test_dropout_in_training_of_its_own():
+    """As Monte Carlo dropout has it: the model is evaluated, its dropouts are not."""
+    module = room.PositionalEncoding(512, dropout=0.5).eval()
+    module.dropout.train()
+    assert (module(torch.ones(1, 100, 512)) == 0).float().mean() > 0.4
+
+
 # ---- batches ---------------------------------------------------------------------------------------------------------
 
 LENGTHS = [3, 0, 7, 1]

@@ -158,8 +158,7 @@ torch.library.define("posenc::table", "(SymInt length, str encoding, SymInt? sta
 ADD, ENCODE, TABLE = (getattr(torch.ops.posenc, name).default for name in ("add", "encode", "table"))
 
 
-@torch.library.impl("posenc::add", "CompositeExplicitAutograd")
-def _(
+def _add(
     x: Tensor, text: str, scale: float, axis: int, start: int | None, positions: Tensor | None, padding: Tensor | None
 ) -> Tensor:
     """``scale * x + encodings``.
@@ -167,8 +166,12 @@ def _(
     ``axis`` is negative; ``padding``, True where there are no encodings, has x's shape without the last axis.
     """
     if is_here(x):
-        return as_tensor(add_here(as_array(x.detach()), text, scale, axis, start, positions, padding))
+        array = as_array(x.detach() if x.requires_grad else x)
+        return as_tensor(add_here(array, text, scale, axis, start, positions, padding))
     return _add_elsewhere(x, text, scale, axis, start, positions, padding)
+
+
+torch.library.impl("posenc::add", "CompositeExplicitAutograd", _add)
 
 
 def add_here(
@@ -261,16 +264,37 @@ class Sum(torch.autograd.Function):
 
 
 def add(x: Tensor, *rest: Any) -> Tensor:
-    """What the operator makes, with its derivatives; where none are asked for, and for compilers, the operator itself."""
-    plain = torch.compiler.is_compiling() or not (_is_forward_mode() or (x.requires_grad and torch.is_grad_enabled()))
-    total: Tensor = ADD(x, *rest) if plain else Sum.apply(x, *rest)
+    """What the operator makes, with its derivatives; where none are asked for, and for compilers, the operator itself.
+
+    Where nobody looks on, what the operator calls: a single row takes half as long.
+    """
+    if torch.compiler.is_compiling():
+        make = ADD
+    elif _is_forward_mode() or (x.requires_grad and torch.is_grad_enabled()):
+        make = Sum.apply
+    else:
+        make = _add if _is_alone(x, rest[-2:]) else ADD
+    total: Tensor = make(x, *rest)
     return total
+
+
+def _is_alone(x: Tensor, others: tuple[Tensor | None, ...]) -> bool:
+    """Whether these are tensors and nothing else, and no tracer, mode or transform is to see an operator."""
+    plain = all(tensor is None or type(tensor) is Tensor for tensor in (x, *others))
+    return plain and not torch.jit.is_tracing() and not any(look() for look in _ONLOOKERS)
 
 
 def _is_forward_mode() -> bool:
     """Whether tensors may have tangents, which an operator loses; PyTorch has no public word for it."""
     return getattr(forward_ad, "_current_level", 0) >= 0
 
+
+# PyTorch has no public words for these; without one of them somebody is always looking on.
+_ONLOOKERS = [
+    getattr(torch._C, "_len_torch_dispatch_stack", lambda: True),
+    getattr(torch._C, "_len_torch_function_stack", lambda: True),
+    getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: True),
+]
 
 torch.library.register_autograd("posenc::add", Sum.backward, setup_context=Sum.setup_context)
 torch.library.register_vmap("posenc::add", Sum.vmap)

@@ -150,8 +150,8 @@ class PositionalEncoding(nn.Module):
         check_x(x, self.dim)
         axis = -2 if self.batch_first else -x.ndim
         places = checked_places(x, axis, start, positions, padding_mask)
-        total: Tensor = self.dropout(_torch_ops.add(x, self._text, self.scale, axis, *places))
-        return total
+        total = _torch_ops.add(x, self._text, self.scale, axis, *places)
+        return self.dropout(total) if self.dropout.training else total  # a call saved
 
     def extra_repr(self) -> str:
         """The arguments."""
