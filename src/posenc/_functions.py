@@ -23,6 +23,16 @@ def _chosen(dim: int, encoding: dict[str, Any]) -> Encoding:
         return Encoding(dim, **encoding)
 
 
+def encoding_of(dim: int | Encoding, keywords: dict[str, Any]) -> Encoding:
+    """An encoding as it is, or the one of that width and keywords."""
+    if not isinstance(dim, Encoding):
+        return _chosen(dim, keywords)
+    if keywords:
+        names = ", ".join(f"{name}=" for name in keywords)
+        raise TypeError(f"dim is {dim!r} and {names} given; with an encoding there are no keywords: dim.replace(...)")
+    return dim
+
+
 def table(
     length: int,
     dim: int,

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from posenc import _arrays, _check, _columns, _positions
 from posenc._counting import positions_from_lengths
 from posenc._encoding import Encoding
-from posenc._functions import _chosen
+from posenc._functions import encoding_of
 
 __all__ = ["add", "encode", "encode_lengths"]
 
@@ -64,7 +64,7 @@ def encode(
     >>> rows.type.shape, rows.null_count, rows.storage[2].as_py() == posenc.encode(7, 2).tolist()
     ([2], 1, True)
     """
-    pa, e, kind = _columns.pyarrow(), _encoding_of(dim, encoding), _checked_dtype(dtype)
+    pa, e, kind = _columns.pyarrow(), encoding_of(dim, encoding), _checked_dtype(dtype)
 
     def encoded(column: Any, _: int) -> Any:
         sizes, points = _columns.opened("positions", column)
@@ -130,7 +130,7 @@ def encode_lengths(
     >>> tables[2].as_py() == posenc.table(2, 4).tolist()
     True
     """
-    e, kind = _encoding_of(dim, encoding), _checked_dtype(dtype)
+    e, kind = encoding_of(dim, encoding), _checked_dtype(dtype)
 
     def encoded(column: Any, _: int) -> Any:
         sizes, counts = _columns.opened("lengths", column)
@@ -219,7 +219,7 @@ def add(
             width = _columns.one_width(width)
         if width is None and dim is None:
             return column
-        e = _encoding_of(width if dim is None else dim, encoding)
+        e = encoding_of(width if dim is None else dim, encoding)
         if width not in (None, e.dim):
             raise ValueError(f"x is {column.type} with rows of {width} values; they must be of the encoding's dim, {e.dim}")
         values = values.reshape(-1, e.dim)
@@ -270,15 +270,6 @@ def _packed(e: Encoding, lengths: NDArray[Any], start: int | None) -> NDArray[np
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
-
-
-def _encoding_of(dim: int | Encoding, keywords: dict[str, Any]) -> Encoding:
-    if not isinstance(dim, Encoding):
-        return _chosen(dim, keywords)
-    if keywords:
-        names = ", ".join(f"{name}=" for name in keywords)
-        raise TypeError(f"dim is {dim!r} and {names} given; with an encoding there are no keywords: dim.replace(...)")
-    return dim
 
 
 def _checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any]:

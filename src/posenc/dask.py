@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from posenc import _arrays, _positions, _sums, _threads
 from posenc._encoding import Encoding, farthest
-from posenc._functions import _chosen
+from posenc._functions import encoding_of
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -74,7 +74,7 @@ def table(
     array([-0.41013727,  0.9120238 ,  0.4050435 ], dtype=float32)
     """
     da = _dask_array()
-    e = _encoding_of(dim, encoding)
+    e = encoding_of(dim, encoding)
     length, start = e._checked_range(length, start)
     kind = _arrays.checked_dtype(dtype, None)
     e._rows.check_domain(kind, farthest(start, length))
@@ -137,7 +137,7 @@ def encode(
     array([0.47942555, 0.87758255], dtype=float32)
     """
     da = _dask_array()
-    e = _encoding_of(dim, encoding)
+    e = encoding_of(dim, encoding)
     kind = _arrays.checked_dtype(dtype, None)
     points = positions
     if not isinstance(positions, da.Array):
@@ -217,7 +217,7 @@ def add(
     x = da.asanyarray(x)
     if x.ndim == 0 or not x.shape[-1] >= 1:
         raise ValueError(f"x has shape {x.shape}; it must have a last axis of a known size, at least 1, that of the encodings")
-    e = _encoding_of(x.shape[-1] if dim is None else dim, encoding)
+    e = encoding_of(x.shape[-1] if dim is None else dim, encoding)
     if x.shape[-1] != e.dim:
         raise ValueError(f"x has shape {x.shape}; its last axis must be the encoding's dim, {e.dim}")
     if x.numblocks[-1] > 1:
@@ -303,15 +303,6 @@ def _dask_array() -> Any:
 
     base.normalize_token.register(Encoding, token)
     return array
-
-
-def _encoding_of(dim: int | Encoding, keywords: dict[str, Any]) -> Encoding:
-    if not isinstance(dim, Encoding):
-        return _chosen(dim, keywords)
-    if keywords:
-        names = ", ".join(f"{name}=" for name in keywords)
-        raise TypeError(f"dim is {dim!r} and {names} given; with an encoding there are no keywords: dim.replace(...)")
-    return dim
 
 
 def _whole(positions: Any) -> tuple[range | NDArray[Any], tuple[int, ...]]:
