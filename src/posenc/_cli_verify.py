@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc import _cli_options
+from posenc import CONVENTIONS, GRIDS, _cli_options
 
 if TYPE_CHECKING:
     from posenc._match import Match
@@ -93,9 +93,6 @@ def _as_text(match: "Match | None", table: NDArray[Any]) -> str:
 
 def _base(match: "Match") -> dict[str, Any]:
     """What the convention calls its base, and its default."""
-    from posenc._grids import GRIDS
-    from posenc.conventions import CONVENTIONS
-
     known = (CONVENTIONS if match.shape is None else GRIDS)[match.names[0]].extras
     return {called: known[called] for called in ("base", "max_period", "max_timescale") if called in known}
 

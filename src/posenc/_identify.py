@@ -1,6 +1,6 @@
 """`identify`: the convention that a table follows, and how well its entries are rounded."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from posenc import _arrays, _check, _foreign
 from posenc._grids import GRIDS
 from posenc._identify_grid import grid_matches
-from posenc._identify_sequence import of_sequence, sampled
+from posenc._identify_sequence import Sample, of_sequence, sampled
 from posenc._match import Match, judged
 from posenc.conventions import CONVENTIONS
 
@@ -78,65 +78,57 @@ def identify(
     if sample is not None:
         sample = _check.integer("sample", sample, least=1)
     with np.errstate(all="ignore"):
-        return _identified(array, kind, convention, base, first, sample)
+        return _identified(array, kind, _Asked(convention, base, first, sample))
 
 
-def _identified(
-    array: NDArray[Any],
-    kind: np.dtype[Any],
-    convention: str | None,
-    base: float | None,
-    first: int | None,
-    sample: int | None,
-) -> Match | None:
+class _Asked(NamedTuple):
+    """What is known of a table, and how many of its rows are to be compared."""
+
+    convention: str | None
+    base: float | None
+    first: int | None
+    sample: int | None
+
+    def rows(self, length: int) -> NDArray[np.intp] | None:
+        """Numbers of the rows to compare; None for all."""
+        if self.sample is None or self.sample >= length:
+            return None
+        return np.linspace(0, length - 1, self.sample).astype(np.intp)
+
+
+def _identified(array: NDArray[Any], kind: np.dtype[Any], asked: _Asked) -> Match | None:
     *lead, dim = array.shape
     rows = array.reshape(-1, dim)
     looked_at = sampled(rows, kind)
     if looked_at is None:
         return None
-    found = of_sequence(looked_at, convention, base, first)
+    found = of_sequence(looked_at, asked.convention, asked.base, asked.first)
     if found is not None and found[0].positions is None:
-        return _judged(*found, rows, array.shape, sample)
-    if first is None:
+        return _judged(*found, rows, array.shape, asked)
+    if asked.first is None:
         points = array.reshape(*([size for size in lead if size > 1] or [1]), dim)
-        in_grid = _in_grid(points, array.shape, looked_at.kind, looked_at.unit, convention, base, sample)
+        in_grid = _in_grid(points, array.shape, looked_at, asked)
         if in_grid is None and points.ndim == 3:
-            in_grid = _in_grid_below(points, array.shape, looked_at.kind, looked_at.unit, convention, base, sample)
+            in_grid = _in_grid_below(points, array.shape, looked_at, asked)
         if in_grid is not None:
             return in_grid
-    return None if found is None else _judged(*found, rows, array.shape, sample)
+    return None if found is None else _judged(*found, rows, array.shape, asked)
 
 
-def _in_grid(
-    points: NDArray[Any],
-    shape: tuple[int, ...],
-    kind: np.dtype[Any],
-    unit: float,
-    convention: str | None,
-    base: float | None,
-    sample: int | None,
-) -> Match | None:
+def _in_grid(points: NDArray[Any], shape: tuple[int, ...], looked_at: Sample, asked: _Asked) -> Match | None:
     """The grid of these points, (..., dim), if they are of one."""
     rows = points.reshape(-1, points.shape[-1])
-    for match, truth, allowed in grid_matches(points, kind, unit, convention, base):
-        compared = judged(match, rows, truth, shape, _judges(rows, sample))
+    for match, truth, allowed in grid_matches(points, looked_at.kind, looked_at.unit, asked.convention, asked.base):
+        compared = judged(match, rows, truth, shape, asked.rows(len(rows)))
         if compared.worst is None or compared.worst.error <= allowed:
             return compared
     return None
 
 
-def _in_grid_below(
-    points: NDArray[Any],
-    shape: tuple[int, ...],
-    kind: np.dtype[Any],
-    unit: float,
-    convention: str | None,
-    base: float | None,
-    sample: int | None,
-) -> Match | None:
+def _in_grid_below(points: NDArray[Any], shape: tuple[int, ...], looked_at: Sample, asked: _Asked) -> Match | None:
     """The same of points (dim, height, width)."""
     turned = np.moveaxis(points, 0, -1)
-    match = _in_grid(turned, turned.shape, kind, unit, convention, base, sample)
+    match = _in_grid(turned, turned.shape, looked_at, asked)
     if match is None or match.worst is None:
         return match and match._replace(channels_first=True)
     *point, channel = match.worst.at
@@ -155,13 +147,7 @@ def _checked_table(table: Any) -> tuple[NDArray[Any], np.dtype[Any]]:
     return array, kind
 
 
-def _judges(rows: NDArray[Any], sample: int | None) -> NDArray[np.intp] | None:
-    if sample is None or sample >= len(rows):
-        return None
-    return np.linspace(0, len(rows) - 1, sample).astype(np.intp)
-
-
-def _judged(match: Match, is_doubtful: bool, rows: NDArray[Any], shape: tuple[int, ...], sample: int | None) -> Match:
+def _judged(match: Match, is_doubtful: bool, rows: NDArray[Any], shape: tuple[int, ...], asked: _Asked) -> Match:
     encoding, first, step, positions = match.encoding, match.first, match.step, match.positions
     assert encoding is not None
 
@@ -175,7 +161,7 @@ def _judged(match: Match, is_doubtful: bool, rows: NDArray[Any], shape: tuple[in
         else:
             encoding.encode(first + step * np.arange(begin, end), out=out)  # type: ignore[operator]
 
-    compared = judged(match, rows, truth, shape, _judges(rows, sample))
+    compared = judged(match, rows, truth, shape, asked.rows(len(rows)))
     if is_doubtful and compared.misrounded:  # else every entry speaks for the numbers
         return compared._replace(is_fitted=True, misrounded=None, worst=None)
     return compared
